@@ -27,7 +27,12 @@ from bertviz_core.figures.base.style import WIDE, theme_named, width_class
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.figures import all_figures, drawn_by, no_figure, settings_of, subject_of
 from bertviz_core.questions.interventions.effects import REMOVED_FOR
-from bertviz_core.questions.interventions.journey_change import CHANGE, drawn_change, journey_page
+from bertviz_core.questions.interventions.journey_change import (
+    CHANGE,
+    drawn_change,
+    journey_caption,
+    journey_page,
+)
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import figure_questions
@@ -157,9 +162,11 @@ def _write_journey(model: str, options: Options, out: Path, theme: str, width: i
     """Write the drawing of a journey, as an interactive page or an image."""
     with quietly():
         opened = OpenedModel(model, Settings.from_environment(any_folder=True), options.task)
-        page, answer = journey_page(opened, options, theme_named(theme), change=drawn_change(opened, options))
+        change = drawn_change(opened, options)
+        page, answer = journey_page(opened, options, theme_named(theme), change=change)
     print_notices(answer.notices)
-    write_file(out, drawing_content(out.suffix.lower(), page, width, theme_named(theme), medium))
+    below = journey_caption(answer.result, change)
+    write_file(out, drawing_content(out.suffix.lower(), page, width, theme_named(theme), medium, below))
     print_notices((f"Journey through {opened.name}: written to {out}.",))
 
 

@@ -164,8 +164,8 @@ def journey_payload(
         "sinks": journey.sinks,
         "missing": journey.missing,
         "attention_note": journey.attention_note,
-        "look": _colours(theme),
-        "print": _colours(PRINT),
+        "look": colours(theme),
+        "print": colours(PRINT),
         "path": asdict(path),
         **LOOKS,
         **looks,
@@ -299,7 +299,8 @@ def _part(opening: EmbeddingOpening | LayerOpening | HeadOpening, arrays: _Array
     }
 
 
-def _colours(theme: Theme) -> dict[str, Any]:
+def colours(theme: Theme) -> dict[str, Any]:
+    """Return the colours of the drawing in a theme, as its code has them."""
     parts = ("embeddings", "attention", "feed_forward", "layer_norm", "pooler", "task head", "decoder")
     return {
         "name": theme.name,

@@ -8,7 +8,7 @@ from bertviz_core.figures.base.style import Theme
 from bertviz_core.questions.figures import all_figures
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.report.figure_files import require_browser
+from bertviz_core.questions.report.figure_files import PPTX, require_browser
 from bertviz_core.questions.report.page import report_page
 from bertviz_core.questions.report.sections import (
     USUAL,
@@ -20,10 +20,9 @@ from bertviz_core.questions.report.sections import (
     reported_figures,
 )
 from bertviz_core.questions.report.slide_pictures import slide_pictures
-from bertviz_core.questions.report.slides import require_slides, slides_file, slides_of
+from bertviz_core.questions.report.slides import ReportSlide, require_slides, slides_file, slides_of
 
-__all__ = ["PPTX", "USUAL", "report_figures", "report_file", "slides_of_report", "slides_steps"]
-PPTX = ".pptx"
+__all__ = ["PPTX", "USUAL", "report_figures", "report_file", "section_slides", "slides_of_report", "slides_steps"]
 NO_FACTS: Mapping[str, str] = {}
 
 
@@ -87,3 +86,10 @@ def slides_of_report(made: Report, theme: Theme, progress: Progress | None = Non
     """Write a report as a PPTX file, a slide for each figure."""
     pictures = slide_pictures(made.sections, theme, progress)
     return slides_file(slides_of(made), pictures, theme, made.title or f"{made.model}: a report", about=made.about)
+
+
+def section_slides(section: ReportSection, theme: Theme) -> bytes:
+    """Write one figure or drawing as a PPTX file, whose title and caption are text."""
+    require_slides()
+    slide = ReportSlide(section.title, section.note, (section,))
+    return slides_file((slide,), slide_pictures((section,), theme), theme, section.title)
