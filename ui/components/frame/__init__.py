@@ -67,7 +67,7 @@ def view_links(views: Sequence[str], current: str, name: str, key: str) -> None:
 
 PAGE_WIDTH = "page_width"
 """Key of the component; its stylesheet makes it take no space."""
-_page_width = component(PAGE_WIDTH, html="<div></div>", js=_text("page_width.js"))
+_page_width = component(PAGE_WIDTH, html='<div class="images"></div>', js=_text("page_width.js"))
 
 
 MOST_PIXELS = 10_000
@@ -297,7 +297,7 @@ IMAGES: Mapping[str, str] = {"PNG": "png", "SVG": "svg"}
 """Label of a button -> format of the image that it saves."""
 _figure_download = component(
     "figure_download",
-    html="<div></div>",
+    html='<div class="images"></div>',
     css=_BUTTONS_CSS,
     js=_text("figure_download.js"),
 )

@@ -2,7 +2,7 @@
 const SVG = "http://www.w3.org/2000/svg";
 
 export default function ({ data, parentElement }) {
-  const row = parentElement.querySelector("div");
+  const row = parentElement.querySelector(".images");
   row.replaceChildren(...Object.entries(data.formats).map(([label, format]) => {
     const button = Object.assign(document.createElement("button"), { textContent: label });
     Object.assign(button.dataset, { format, theme: data.theme, medium: data.medium });
@@ -177,8 +177,6 @@ function save(blob, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;
-  document.body.append(link);
-  link.click();
-  link.remove();
+  link.click(); // outside of the page, which a click in it would make close what the button is in
   URL.revokeObjectURL(link.href);
 }

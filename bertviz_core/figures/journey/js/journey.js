@@ -12,7 +12,6 @@ function journeyView({ data, parentElement, setStateValue }) {
   const header = decode(data), other = view.header?.identity !== header.identity;
   receive(header);
   view.header = header;
-  for (const node of view.saves) node.hidden = Boolean(setStateValue); // a page has a control of its own
   const answered = other || header.answered >= view.serial;
   if (answered) {
     const { token, open, head, key } = header.path;
@@ -212,12 +211,11 @@ function buildBar(view) {
   });
   const saves = ["SVG", "PNG", "Slide 16:9"].map((kind) => {
     const slide = kind.startsWith("Slide"), as = slide ? `PNG of ${SLIDE.join(" × ")} pixels` : kind;
-    const node = make("button", { type: "button", textContent: kind.split(" ").at(-1), ariaLabel: kind, title: `Save the current drawing as ${as}` });
+    const node = make("button", { type: "button", textContent: kind.split(" ").at(-1), ariaLabel: kind, title: `Save the current drawing as ${as}`, hidden: Boolean(view.send) }); // a page has a control of its own
     node.addEventListener("click", () => save(view, slide ? "PNG" : kind, slide));
     return node;
   });
   view.bar.append(make("label", {}, make("span", { textContent: "Cells show" }), colour), make("label", {}, make("span", { textContent: "Ribbons show" }), ribbon), make("label", {}, make("span", { textContent: "A lane is a" }), lanes), make("span", { className: "buttons" }, large, ...saves));
-  view.saves = saves;
   view.hint = make("p", { textContent: "The text is long: point at a lane for its word and numbers, click it to follow that word." });
   view.bar.append(view.hint);
   view.controls = { colour, ribbon, lanes };
