@@ -331,8 +331,8 @@ def captioned_svg(
     """Lay a drawing out as every file has it: its title in bold, the picture, and one grey line of its sources.
 
     A slide is 16:9, with the title at its top, the line at its bottom, and the picture as large as fits between. A file
-    is as wide as its drawing, or as `wide`, which the drawing then fills, up to three quarters of it high. A title by
-    plotly gives way to that of the file; all text is escaped. The medium is "slide", "column", or "" for none.
+    is as wide as its drawing, or as `wide`, which the drawing then fills; outside of columns it is at most three
+    quarters of it high. A title by plotly gives way to that of the file; all text is escaped. The medium is "slide", "column", or "" for none.
     """
     drawing, cut = _without_title(drawing)
     own_width, own_height = _size(drawing)
@@ -343,7 +343,8 @@ def captioned_svg(
         whole = width * SLIDE_PIXELS[1] / SLIDE_PIXELS[0]
         scale = min(width / own_width, (whole - top - bottom) / (own_height - cut))
     else:
-        scale = min(width / own_width, MOST_HIGH * wide / (own_height - cut)) if wide else 1.0
+        most = MOST_HIGH * wide if medium != COLUMN else float("inf")
+        scale = min(width / own_width, most / (own_height - cut)) if wide else 1.0
         whole = top + scale * (own_height - cut) + bottom
     left = (width - scale * own_width) / 2
     above = top + (whole - top - bottom - scale * (own_height - cut)) / 2 - scale * cut

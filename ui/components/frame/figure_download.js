@@ -64,7 +64,7 @@ function captioned(drawn, data, face) {
   const lines = wrapped(data.caption, width - 2 * edge, `${letters}px ${data.font}`);
   const top = high * heads.length + edge / 2, bottom = line * lines.length + edge;
   const [across, down] = data.sizes.slide, room = (width * down) / across - top - bottom;
-  const scale = slide ? Math.min(width / own.width, room / tall) : full ? Math.min(full / own.width, (most * full) / tall) : 1;
+  const scale = slide ? Math.min(width / own.width, room / tall) : full ? Math.min(full / own.width, data.medium === "column" ? Infinity : (most * full) / tall) : 1;
   const whole = slide ? top + room + bottom : top + scale * tall + bottom;
   const root = element("svg", { width, height: whole, viewBox: `0 0 ${width} ${whole}`, role: "img" });
   root.append(

@@ -239,7 +239,7 @@ function asFile(view, alone) {
   for (const node of svg.querySelectorAll(".act, .close")) node.remove();
   const about = aboutOf(view);
   svg.prepend(Object.assign(document.createElementNS(NS, "title"), { textContent: about }));
-  if (alone) addCaption(view, svg, about);
+  addCaption(view, svg, about, alone);
   return svg;
 }
 
@@ -283,13 +283,15 @@ function keepWidth(node, width) {
   return node;
 }
 
-// What a saved drawing is of, below it.
-function addCaption(view, svg, about) {
-  const { x, y, width, height } = svg.viewBox.baseVal, lines = wrapped(about, width - 24, 4), added = 20 * lines.length + 10 + HEAD;
+// Margins of a saved drawing; where it stands alone, its title above and what it is of below it, too.
+function addCaption(view, svg, about, alone) {
+  const { x, y, width, height } = svg.viewBox.baseVal, top = alone ? HEAD : 0, lines = alone ? wrapped(about, width - 24, 4) : [];
+  const added = alone ? 20 * lines.length + 10 + top : 0;
   svg.setAttribute("height", (svg.getAttribute("height") * (height + added)) / height);
   svg.setAttribute("width", (svg.getAttribute("width") * (width + 2 * MARGIN)) / width);
-  svg.setAttribute("viewBox", `${x - MARGIN} ${y - HEAD} ${width + 2 * MARGIN} ${height + added}`);
-  svg.prepend(el("rect", { x: x - MARGIN, y: y - HEAD, width: width + 2 * MARGIN, height: height + added, fill: view.look.paper }));
+  svg.setAttribute("viewBox", `${x - MARGIN} ${y - top} ${width + 2 * MARGIN} ${height + added}`);
+  svg.prepend(el("rect", { x: x - MARGIN, y: y - top, width: width + 2 * MARGIN, height: height + added, fill: view.look.paper }));
+  if (!alone) return;
   const [head] = wrapped(aboutOf(view).split(" (revision")[0], width * 0.65, 1);
   svg.append(label(view, head, x + 2, y + 22 - HEAD, { size: 20, weight: 600, className: "label title" }));
   svg.append( ...lines.map((line, at) => keepWidth(label(view, line, x + 2, y + height + 16 + 20 * at, { fill: view.look.muted, className: "label caption" }), textWidth(line))));
