@@ -332,7 +332,8 @@ def captioned_svg(
 
     A slide is 16:9, with the title at its top, the line at its bottom, and the picture as large as fits between. A file
     is as wide as its drawing, or as `wide`, which the drawing then fills; outside of columns it is at most three
-    quarters of it high. A title by plotly gives way to that of the file; all text is escaped. The medium is "slide", "column", or "" for none.
+    quarters of it high. A title by plotly gives way to that of the file; all text is escaped. The medium is "slide",
+    "column", or "" for none.
     """
     drawing, cut = _without_title(drawing)
     own_width, own_height = _size(drawing)
