@@ -36,9 +36,8 @@ from bertviz_core.questions.interventions.journey_change import (
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import figure_questions
-from bertviz_core.questions.report.drawing_files import drawing_content
-from bertviz_core.questions.report.figure_files import check_file, file_content, require_browser
-from bertviz_core.questions.report.files import PPTX, slides_of_report
+from bertviz_core.questions.report.figure_files import check_file, require_browser
+from bertviz_core.questions.report.files import PPTX, drawing_file, figure_file, slides_of_report
 from bertviz_core.questions.report.page import report_page
 from bertviz_core.questions.report.sections import known_figures, report_of
 from bertviz_core.questions.report.slides import require_slides
@@ -141,7 +140,7 @@ def figure(
     print_notices(answer.notices)
     chosen = theme_named(theme, width_class(pixels))
     caption = caption_of(spec.drawn(chosen), spec.caption or spec.title, answer.models, answer.texts)
-    write_file(out, file_content(out.suffix.lower(), spec, caption, chosen, pixels, height, medium))
+    write_file(out, figure_file(out.suffix.lower(), spec, caption, chosen, pixels, height, medium))
     print_notices((f"{spec.title}: written to {out}.",))
 
 
@@ -166,7 +165,7 @@ def _write_journey(model: str, options: Options, out: Path, theme: str, width: i
         page, answer = journey_page(opened, options, theme_named(theme), change=change)
     print_notices(answer.notices)
     below = journey_caption(answer.result, change)
-    write_file(out, drawing_content(out.suffix.lower(), page, width, theme_named(theme), medium, below))
+    write_file(out, drawing_file(out.suffix.lower(), page, width, theme_named(theme), medium, below))
     print_notices((f"Journey through {opened.name}: written to {out}.",))
 
 

@@ -26,7 +26,7 @@ from bertviz_core.figures.attention.maps import (
 from bertviz_core.figures.base.export import MEDIA, SLIDE, Caption
 from bertviz_core.figures.base.style import Theme, scale_words, theme_named, width_class
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.report.drawing_files import WIDE, drawing_content
+from bertviz_core.questions.report.drawing_files import WIDE
 from bertviz_core.questions.texts.attention import atlas_of, attending_run, head_map, pooled_map
 from bertviz_core.questions.view import Ask, Download, Folded, Part, Table, Text, View
 from bertviz_core.questions.views import attention as views
@@ -316,7 +316,9 @@ def _files(drawing: Drawing, shown: AttentionMap, theme: Theme) -> None:
 
     def drawn(ending: str, file: str, size: str = "") -> None:
         def prepare() -> Callable[[], bytes]:
-            return partial(drawing_content, ending, drawing.page(theme, most=0), WIDE, theme, size, caption)
+            from bertviz_core.questions.report.files import drawing_file  # which imports every figure
+
+            return partial(drawing_file, ending, drawing.page(theme, most=0), WIDE, theme, size, caption)
 
         run = (part.trace.model, part.trace.revision, part.trace.dtype, part.trace.attention_source, caption.texts)
         state = (part.reading, look, drawing.state.heads, drawing.state.range, caption, theme.name, size)

@@ -30,7 +30,6 @@ from bertviz_core.questions.interventions.journey_change import (
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
-from bertviz_core.questions.report.drawing_files import drawing_content
 from bertviz_core.questions.texts.hidden_states import HEAD, KEY, LAYER, QUERY
 from bertviz_core.questions.texts.journey import LOOKS, RIBBON, journey, next_openings
 from bertviz_core.questions.texts.tokens import EDITED
@@ -212,7 +211,9 @@ def _files(
 
         def drawn(ending: str, size: str = "") -> None:
             def prepare() -> Callable[[], bytes]:
-                return partial(drawing_content, ending, page(theme), MEDIA.get(size, WIDTH), theme, size, caption)
+                from bertviz_core.questions.report.files import drawing_file  # which imports every figure
+
+                return partial(drawing_file, ending, page(theme), MEDIA.get(size, WIDTH), theme, size, caption)
 
             made_from = repr((caption, options, ending_of, theme.name, size))
             drawn_download(ending, DRAWING, f"{filename}{size and f'-{size}'}", made_from, prepare)

@@ -19,7 +19,6 @@ from bertviz_core.errors import BertvizError, Progress
 from bertviz_core.figures.base.export import COLUMN, COLUMN_MM, MEDIA, WIDTH, Caption
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import THEMES, WIDE, Theme
-from bertviz_core.questions.report.figure_files import file_content
 from bertviz_core.tables.typeset import latex_table, markdown_table
 from bertviz_core.text import bytes_text, escape_markdown
 from bertviz_core.trace.results import Tokens
@@ -292,10 +291,12 @@ def drawn_figure(
     shown = sha256(content.encode("utf-8", "replace")).hexdigest()
 
     def prepare() -> Callable[[], bytes]:
+        from bertviz_core.questions.report.files import figure_file  # which imports every figure
+
         # As it is drawn, so that what waits for its turn refers to no trace.
         look = (theme.name, theme.pixels, theme.tall)
         still = replace(figure, draw=lambda _: drawn, key=(), cache={look: drawn})
-        return partial(file_content, ending, still, caption, theme, MEDIA.get(medium, WIDTH), medium=medium)
+        return partial(figure_file, ending, still, caption, theme, MEDIA.get(medium, WIDTH), medium=medium)
 
     drawn_download(ending, key, name, (shown, figure.title, figure.alt, caption, theme.name, medium), prepare)
 

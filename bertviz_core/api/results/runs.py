@@ -29,7 +29,6 @@ from bertviz_core.questions.interventions.journey_change import (
     journey_page,
 )
 from bertviz_core.questions.parameters import Options, numbered
-from bertviz_core.questions.report.drawing_files import drawing_content
 from bertviz_core.questions.tables.lines import json_object
 from bertviz_core.questions.tables.texts import JOURNEY, attention_faces, hidden_faces
 from bertviz_core.questions.tables.tokens import TOKENS
@@ -288,7 +287,9 @@ class JourneyResult(Result[Journey]):
         require_file(path, theme, medium, None, None)
         page, below = self._page(theme, change, mean, edited)
         pixels = MEDIA.get(medium, WIDTH)
-        write_content(file, drawing_content(file.suffix.lower(), page, pixels, theme_named(theme), medium, below))
+        from bertviz_core.questions.report.files import drawing_file  # which imports every figure
+
+        write_content(file, drawing_file(file.suffix.lower(), page, pixels, theme_named(theme), medium, below))
 
     def _with(self, change: str, mean: bool, edited: str) -> Options:
         options = self._source.options

@@ -1,15 +1,14 @@
 """Write drawings that code in a page makes, such as a journey, to files: as HTML, or by a local Chrome or Chromium."""
 
 import base64
-import html
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bertviz_core.figures.base.export import FONT_FILE, MEDIA, NO_CAPTION, WIDTH, Caption, captioned_svg
+from bertviz_core.figures.base.export import FONT_FILE, MEDIA, WIDTH, Caption, captioned_svg
 from bertviz_core.figures.base.style import FAMILY, FONT, Theme
-from bertviz_core.questions.report.figure_files import PPTX, Renderer, browser, by_browser, image_of, sent
+from bertviz_core.questions.report.figure_files import Renderer, browser, by_browser, image_of, sent
 
 WIDE, HEIGHT = 1000, 900
 """Pixels of the window in which a drawing is made by default."""
@@ -51,7 +50,7 @@ def drawing_content(
     """Content of a file with the drawing; an image has the model, its revision and the text below it.
 
     Args:
-        ending: ".html", ".svg", ".png", ".pdf" or ".pptx".
+        ending: ".html", ".svg", ".png" or ".pdf".
         page: the drawing as an HTML page.
         width: width of the drawing in pixels; that of a PNG is twice as large, at least LEAST.
         medium: "slide" or "column", whose size an image has; "" for that of the drawing.
@@ -59,12 +58,6 @@ def drawing_content(
     """
     if ending == ".html":
         return page.encode("utf-8", "replace")
-    if ending == PPTX:
-        title = html.unescape(page.partition("<title>")[2].partition("</title>")[0])
-        from bertviz_core.questions.report.files import section_slides  # which imports every figure
-        from bertviz_core.questions.report.sections import ReportSection
-
-        return section_slides(ReportSection(title, title, title, None, below or NO_CAPTION, "", page=page), theme)
 
     async def content() -> bytes:
         async with browser() as started:

@@ -76,13 +76,11 @@ def file_content(
     """Content of a file with a figure and, below it, its caption.
 
     Args:
-        ending: one of ENDINGS.
+        ending: one of ENDINGS but PPTX, which `files.figure_file` writes.
         width: width of the figure in pixels; that of a PNG is twice as large, at least LEAST.
         height: height of the figure without the caption; defaults to that of the figure.
         medium: "slide" or "column", whose size an image has; "" for the size of the figure.
     """
-    if ending == PPTX:
-        return _one_slide(picture, caption, theme)
     if ending in WRITERS:
         return WRITERS[ending](picture.frame(), picture.title).encode("utf-8", "replace")
     if medium == SLIDE:
@@ -94,15 +92,6 @@ def file_content(
         return standalone_html(figure, picture.title, caption, theme, picture.alt).encode("utf-8", "replace")
     figure.update_layout(width=slide_width(figure, theme.tall) if medium == SLIDE else width)
     return by_browser(ending, lambda: _drawn(ending, picture, caption, theme, figure, medium))
-
-
-def _one_slide(picture: "FigureSpec", caption: "Caption", theme: "Theme") -> bytes:
-    """The figure as an editable slide: its title and caption as text."""
-    from bertviz_core.questions.report.files import section_slides  # which imports every figure
-    from bertviz_core.questions.report.sections import ReportSection
-
-    section = ReportSection(picture.title, picture.title, picture.alt, picture.drawn(theme), caption, "")
-    return section_slides(section, theme)
 
 
 def by_browser(ending: str, draw: Callable[[], Coroutine[Any, Any, Drawn]]) -> Drawn:

@@ -21,7 +21,6 @@ from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import FAMILY, FONT, LIGHT, Theme, layout
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.report import files
-from bertviz_core.questions.report.figure_files import file_content
 from bertviz_core.questions.report.sections import ReportSection
 from bertviz_core.questions.report.slide_pictures import SlidePicture
 from bertviz_core.settings import Settings
@@ -62,7 +61,7 @@ def test_a_figure_has_the_same_title_sources_and_typeface_in_all_files(height: i
     """The title is there once and the picture fills the width, on a slide too."""
     svg = "{http://www.w3.org/2000/svg}"
     for medium in ("", SLIDE, COLUMN):
-        content = file_content(".svg", spec_of(height), SOURCES, LIGHT, MEDIA.get(medium, WIDTH), medium=medium)
+        content = files.figure_file(".svg", spec_of(height), SOURCES, LIGHT, MEDIA.get(medium, WIDTH), medium=medium)
         root = ElementTree.fromstring(content.decode())
         texts = ["".join(each.itertext()) for each in root.iter(f"{svg}text")]
         assert texts.count(TITLE) == 1
@@ -74,7 +73,7 @@ def test_a_figure_has_the_same_title_sources_and_typeface_in_all_files(height: i
         _, _, scale, *_ = [*map(float, re.findall(r"[-\d.]+", place.attrib["transform"])), 1.0]
         drawn = float(place[0].attrib["width"]) * scale
         assert drawn == pytest.approx(float(root.attrib["viewBox"].split()[2]), rel=0.03)
-    deck: Any = Presentation(BytesIO(file_content(".pptx", spec_of(height), SOURCES, LIGHT, WIDTH)))
+    deck: Any = Presentation(BytesIO(files.figure_file(".pptx", spec_of(height), SOURCES, LIGHT, WIDTH)))
     (slide,) = deck.slides
     assert slide.shapes.title.text == TITLE
     assert SOURCES.line in [each.text_frame.text for each in slide.shapes if each.has_text_frame]
@@ -82,6 +81,6 @@ def test_a_figure_has_the_same_title_sources_and_typeface_in_all_files(height: i
     assert {run.font.name for run in runs} == {FAMILY}
     (picture,) = [each for each in slide.shapes if each.shape_type == 13]  # MSO_SHAPE_TYPE.PICTURE
     assert picture.width / deck.slide_width > 0.85
-    page = file_content(".html", spec_of(height), SOURCES, LIGHT, WIDTH).decode()
+    page = files.figure_file(".html", spec_of(height), SOURCES, LIGHT, WIDTH).decode()
     assert f"<title>{TITLE}</title>" in page
     assert html.escape(SOURCES.line) in page
