@@ -356,7 +356,7 @@ def captioned_svg(
         f"<desc>{html.escape(description(alt, caption))}</desc><style>{font_face()}</style>"
         f'<rect width="{width:g}" height="{whole:g}" fill="{theme.paper}"/>'
         f'<g transform="translate({left:g} {above:g}){sized}">{drawing}</g>'
-        f"{_text(heads, HEADING_SIZE, HEADING_LINE, 4, theme.text, TITLE_WEIGHT)}"
+        f"{_text(heads, HEADING_SIZE, HEADING_LINE, 0, theme.text, TITLE_WEIGHT)}"
         f"{_text(lines, CAPTION_SIZE, LINE, whole - bottom - 6, theme.muted)}</svg>\n"
     )
 

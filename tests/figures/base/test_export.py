@@ -276,7 +276,7 @@ def test_a_slide_shows_the_picture_as_large_as_fits_between_title_and_line(width
     assert (root.attrib["width"], root.attrib["height"]) == ("1600", "900")
     left, top, scale = place_of(root)
     assert left == pytest.approx((1000 - scale * width) / 2, abs=0.1)
-    low = float(root.findall(f"{SVG}text")[1][0].attrib["y"]) - CAPTION_SIZE
+    low = float(root.findall(f"{SVG}text")[1][0].attrib["y"]) - 0.8 * CAPTION_SIZE
     head = float(root.findall(f"{SVG}text")[0][-1].attrib["y"])
     assert top > head
     assert top + scale * height < low

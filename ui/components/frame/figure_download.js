@@ -76,7 +76,7 @@ function captioned(drawn, data, face) {
   const from = [(width - scale * own.width) / 2, top + (whole - top - bottom - scale * tall) / 2 - scale * cut];
   const place = element("g", { transform: `translate(${from.join(" ")}) scale(${scale})` });
   place.append(document.importNode(inner, true));
-  root.append(place, written(heads, heading, high, 4, data.text, 600, data), written(lines, letters, line, whole - bottom - 6, data.muted, 400, data));
+  root.append(place, written(heads, heading, high, 0, data.text, 600, data), written(lines, letters, line, whole - bottom - 6, data.muted, 400, data));
   const size = sized(root, width, whole, data);
   return { text: new XMLSerializer().serializeToString(root), ...size, words: root.children[1].textContent };
 }
