@@ -19,7 +19,7 @@ from bertviz_core.questions.models.training import OpenedTraining, TrainingSubje
 from bertviz_core.questions.opened import CorpusSubject, Opened, OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import COMMON, Options
 from bertviz_core.questions.question import Answer, all_questions
-from bertviz_core.questions.report.figure_files import check_file, file_content
+from bertviz_core.questions.report.figure_files import check_file
 from bertviz_core.tables.atomic_files import write_whole
 from bertviz_core.text import escape_controls, quoted, with_notices
 
@@ -146,7 +146,9 @@ def save_figure(
     chosen = theme_named(theme, width_class(pixels))
     caption = caption_of(spec.drawn(chosen), spec.caption or spec.title, models, texts)
     file = Path(path)
-    write_content(file, file_content(file.suffix.lower(), spec, caption, chosen, pixels, height, medium))
+    from bertviz_core.questions.report.files import figure_file  # which imports every figure
+
+    write_content(file, figure_file(file.suffix.lower(), spec, caption, chosen, pixels, height, medium))
 
 
 def write_content(file: Path, content: bytes) -> None:

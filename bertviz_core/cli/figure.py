@@ -28,13 +28,17 @@ from bertviz_core.figures.base.style import WIDE, theme_named, width_class
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.figures import all_figures, drawn_by, no_figure, settings_of, subject_of
 from bertviz_core.questions.interventions.effects import REMOVED_FOR
-from bertviz_core.questions.interventions.journey_change import CHANGE, drawn_change, journey_page
+from bertviz_core.questions.interventions.journey_change import (
+    CHANGE,
+    drawn_change,
+    journey_caption,
+    journey_page,
+)
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import figure_questions
-from bertviz_core.questions.report.drawing_files import drawing_content
-from bertviz_core.questions.report.figure_files import check_file, file_content, require_browser
-from bertviz_core.questions.report.files import PPTX, slides_of_report
+from bertviz_core.questions.report.figure_files import check_file, require_browser
+from bertviz_core.questions.report.files import PPTX, drawing_file, figure_file, slides_of_report
 from bertviz_core.questions.report.page import report_page
 from bertviz_core.questions.report.sections import known_figures, report_of
 from bertviz_core.questions.report.slides import require_slides
@@ -136,7 +140,7 @@ def figure(
     print_notices(answer.notices)
     chosen = theme_named(theme, width_class(pixels))
     caption = caption_of(spec.drawn(chosen), spec.caption or spec.title, answer.models, answer.texts)
-    write_file(out, file_content(out.suffix.lower(), spec, caption, chosen, pixels, height, medium))
+    write_file(out, figure_file(out.suffix.lower(), spec, caption, chosen, pixels, height, medium))
     print_notices((f"{spec.title}: written to {out}.",))
 
 
@@ -157,9 +161,11 @@ def _write_journey(model: str, options: Options, out: Path, theme: str, width: i
     """Write the drawing of a journey, as an interactive page or an image."""
     with quietly():
         opened = OpenedModel(model, command_settings(), options.task)
-        page, answer = journey_page(opened, options, theme_named(theme), change=drawn_change(opened, options))
+        change = drawn_change(opened, options)
+        page, answer = journey_page(opened, options, theme_named(theme), change=change)
     print_notices(answer.notices)
-    write_file(out, drawing_content(out.suffix.lower(), page, width, theme_named(theme), medium))
+    below = journey_caption(answer.result, change)
+    write_file(out, drawing_file(out.suffix.lower(), page, width, theme_named(theme), medium, below))
     print_notices((f"Journey through {opened.name}: written to {out}.",))
 
 

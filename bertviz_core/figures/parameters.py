@@ -97,7 +97,9 @@ def _fitting_words(nodes: Sequence[TreeNode], form: TreeForm, pixels: int) -> li
                 if form == "sunburst"
                 else ((width * part, PLOT_HEIGHT / deepest),)
             )
-            named = choices[1:] if form == "sunburst" else choices
+            percent = share(node.numel, total)
+            shares = [(node.label, percent), (f"{node.label} {percent}",), (node.short and f"{node.short} {percent}",)]
+            named = shares + choices[1:] if form == "sunburst" else choices
             fit = (lines for lines in named if any(lines) and any(fits(lines, *room) for room in rooms))
             choices = [next(fit, (node.label,))]
         fitting.append("<br>".join(map(escape, choices[0])))

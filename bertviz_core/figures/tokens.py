@@ -248,9 +248,16 @@ def token_strip(
         _outline(figure, alike, tops, tall, fillcolor=colour, line={"color": theme.muted, "width": 1})
     _add_chosen(figure, [box for box in rows.boxes if box.piece.position == chosen], tops, tall, theme)
     _add_words(figure, rows, tops, below, theme, fills)
-    figure.update_xaxes(visible=False, range=[-EDGE_LINE, rows.width + EDGE_LINE], fixedrange=True)
+    figure.update_xaxes(visible=False, range=_in_the_middle(rows), fixedrange=True)
     figure.update_yaxes(visible=False, range=[y, -EDGE_LINE], fixedrange=True)
     return figure.update_layout(hovermode="closest", dragmode=False, hoverdistance=40)
+
+
+def _in_the_middle(rows: TokenRows) -> list[float]:
+    """The range of the plot, in whose middle are boxes that no text stands beside."""
+    ends = [] if rows.labels else [end for box in rows.boxes for end in (box.left, box.left + box.width)]
+    aside = (rows.width - min(ends) - max(ends)) / 2 if ends else 0.0
+    return [-EDGE_LINE - aside, rows.width + EDGE_LINE - aside]
 
 
 BAR = 92

@@ -173,6 +173,12 @@ def until_clicks_are_heard(page: Page, inside: str = "") -> None:
     page.locator(f"{inside} [data-chart][data-ready]").first.wait_for()
 
 
+def open_files(page: Page, at: int = 0) -> None:
+    """Open the Download of a figure of the page, the first by default."""
+    page.get_by_role("button", name="Download", exact=True).nth(at).click()
+    expect(page.get_by_role("button", name="as Slide (PNG)").first).to_be_visible(timeout=WAIT_MS)
+
+
 class Watch:
     """Records forbidden events of a page until it is released."""
 

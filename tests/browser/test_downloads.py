@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, THEMES
 from bertviz_core.models.catalog import BUNDLED, WEIGHTS
-from tests.browser.conftest import WAIT_MS, Watch
+from tests.browser.conftest import WAIT_MS, Watch, open_files
 
 pytestmark = pytest.mark.browser
 SVG = "{http://www.w3.org/2000/svg}"
@@ -24,13 +24,12 @@ def opened(page: Page, address: str) -> None:
     """Open a page, and wait for its chart and its downloads."""
     page.goto(address)
     page.wait_for_selector(".heatmaplayer image", state="attached", timeout=3 * WAIT_MS)  # the first one imports torch
-    expect(page.get_by_role("button", name="as PNG")).to_be_visible()
+    open_files(page)
 
 
 def choose(page: Page, theme: str) -> None:
     """Select the theme of the files; the buttons then receive the figure again."""
-    page.get_by_role("button", name="Colours and size: ").click()
-    group = page.get_by_role("radiogroup", name="Colours of PNG, SVG and HTML")
+    group = page.get_by_role("radiogroup", name="Colours of the files")
     group.get_by_role("radio", name=theme, exact=True).click()
     expect(page.get_by_role("button", name="as PNG")).to_have_attribute("data-theme", theme)
 
@@ -141,22 +140,20 @@ def test_print_is_white_on_a_dark_page(page: Page, server: str, tmp_path: Path) 
 @pytest.mark.slow
 def test_files_for_a_slide_and_a_column_have_the_size_of_the_command(page: Page, server: str, tmp_path: Path) -> None:
     opened(page, f"{server}/representations?view=Values")
-    for label, medium in (("Slide 16:9", "slide"), ("Paper column", "column")):
-        page.get_by_role("button", name="Colours and size: ").click()
-        sizes = page.get_by_role("radiogroup", name="Size of PNG and SVG")
-        sizes.get_by_role("radio", name=label, exact=True).click()
-        expect(page.get_by_role("button", name="as PNG")).to_have_attribute("data-medium", medium)
-        path = saved(page, "as SVG", tmp_path)
-        assert path.name.endswith(f"-{medium}.svg")
-        root = ElementTree.fromstring(path.read_text(encoding="utf-8"))
-        lines = [" ".join("".join(each.itertext()) for each in text) for text in root.findall(f"{SVG}text")]
-        size = struct.unpack(">II", png_chunks(saved(page, "as PNG", tmp_path).read_bytes())[b"IHDR"][:8])
-        if medium == "slide":
-            assert (root.attrib["width"], root.attrib["height"], size) == ("1600", "900", (1600, 900))
-            left, top, wide, high = map(float, root.attrib["viewBox"].split())
-            assert wide / high == pytest.approx(16 / 9)
-            assert lines[0] == "Text: “I love my pet python.”"
-            assert lines[1].startswith(NAMED)
-        else:
-            assert (root.attrib["width"], size[0]) == ("85mm", 1600)
-            assert len(lines) == 1
+    titles = set()
+    for medium in ("slide", "column"):
+        if medium == "column":
+            sizes = page.get_by_role("radiogroup", name="Size of PNG, SVG and PDF")
+            sizes.get_by_role("radio", name="Paper column", exact=True).click()
+            expect(page.get_by_role("button", name="as PNG")).to_have_attribute("data-medium", medium)
+            path = saved(page, "as SVG", tmp_path)
+            root = ElementTree.fromstring(path.read_text(encoding="utf-8"))
+            title, line = [" ".join("".join(each.itertext()) for each in text) for text in root.findall(f"{SVG}text")]
+            assert (root.attrib["width"], len(root.findall(f"{SVG}g"))) == ("85mm", 1)
+            assert f"{NAMED} Text: “I love my pet python.”" in line
+            titles.add(title)
+        image = saved(page, "as PNG" if medium == "column" else "as Slide (PNG)", tmp_path)
+        assert image.name.endswith(f"-{medium}.png")
+        size = struct.unpack(">II", png_chunks(image.read_bytes())[b"IHDR"][:8])
+        assert size == (1600, 900) if medium == "slide" else size[0] == 1600
+    assert titles == {f"Hidden states after layer 5 — {MODEL}"}

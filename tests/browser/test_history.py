@@ -58,7 +58,7 @@ def set_head(page: Page, number: int) -> None:
 
 def drawn(page: Page, place: str) -> None:
     """Wait for the figure of a layer and head: pending changes are not carried to another page."""
-    expect(page.get_by_role("button", name=f"{place}-all-MiniLM-L6-v2 as PNG")).to_be_visible()
+    expect(page.get_by_text(place).first).to_be_visible()
     settled(page)
 
 
@@ -72,13 +72,13 @@ def test_back_and_forward_find_each_page_as_it_was_left(page: Page, server: str)
     arrived(page, "Attention")
     before = entries(page)
     move_layer(page, "ArrowRight", 3)
-    drawn(page, "layer-3-head-0")
+    drawn(page, "layer 3, head 0")
     assert (layer(page), entries(page)) == ("3", before)
     go(page, "Heads")
     assert (layer(page), entries(page)) == ("3", before + 1)
     move_layer(page, "ArrowRight")
     set_head(page, 4)
-    drawn(page, "layer-4-head-4")
+    drawn(page, "layer 4, head 4")
     go(page, "Representations")
     go(page, "Tokens")
     left = [page.url]

@@ -2,6 +2,7 @@
 
 import re
 import struct
+import xml.etree.ElementTree as ElementTree
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from bertviz_core import open_model
 from bertviz_core.figures.journey.html_file import script
-from tests.browser.conftest import COLD_MS
+from tests.browser.conftest import COLD_MS, open_files
 from ui.session import DEFAULT_TEXT
 
 LAYOUT = """([width, tokens, layers, open, head, ends]) => {
@@ -241,13 +242,13 @@ def test_ribbons_add_up_to_one_and_no_word_lies_on_another(page: Page, server: s
 def test_a_saved_picture_says_what_it_is_of(page: Page, server: str) -> None:
     opened(page, server, layer=2)
     page.locator("[data-name^='Head 0 of layer']").wait_for()
+    open_files(page)
     with page.expect_download() as saved:
-        page.get_by_role("button", name="SVG").click()
+        page.get_by_role("button", name="as SVG").click()
     text = saved.value.path().read_text(encoding="utf-8")
-    caption = re.findall(r'class="label caption"[^>]*>([^<]*)<', text)
-    assert "Journey of" in caption[0], "it can be read in the picture, not in its title alone"
-    assert "I love my pet python." in " ".join(caption)
-    assert "all-MiniLM-L6-v2" in " ".join(caption)
+    title, line = ["".join(each.itertext()) for each in ElementTree.fromstring(text)][-2:]
+    assert title == "Journey of 'I love my pet python.' through all-MiniLM-L6-v2"
+    assert re.fullmatch(r"Model: all-MiniLM-L6-v2, revision [0-9a-f]{12}\. Text: “I love my pet python\.”", line)
 
 
 SCREEN_ONLY = re.compile(r"choose|point at|click|esc\b", re.IGNORECASE)
@@ -259,15 +260,16 @@ def test_a_saved_picture_has_no_instructions_and_a_slide_is_16_to_9(page: Page, 
     opened(page, server, text=" ".join(f"word{number}" for number in range(20)))
     shown = " ".join(page.locator(".journey svg text").all_text_contents())
     assert SCREEN_ONLY.search(shown), "the page has them"
+    open_files(page)
     with page.expect_download() as saved:
-        page.get_by_role("button", name="SVG").click()
+        page.get_by_role("button", name="as SVG").click()
     assert not SCREEN_ONLY.search(re.sub(r"<[^>]*>", " ", saved.value.path().read_text(encoding="utf-8")))
     assert " ".join(page.locator(".journey svg text").all_text_contents()) == shown
-    for name, least in (("Slide 16:9", (1600, 900)), ("PNG", (1600, 1))):
+    for name, least in (("as Slide (PNG)", (1600, 900)), ("as PNG", (1600, 1))):
         with page.expect_download() as saved:
-            page.get_by_role("button", name=name, exact=True).click()
+            page.get_by_role("button", name=name).click()
         width, height = struct.unpack(">II", saved.value.path().read_bytes()[16:24])
-        assert (width, height) == least or (name == "PNG" and width >= least[0])
+        assert (width, height) == least or (name == "as PNG" and width >= least[0])
 
 
 CELLS = "(all) => all.map((each) => [each.dataset.layer, each.dataset.token, each.textContent])"
@@ -393,8 +395,9 @@ def test_a_masked_token_is_struck_and_a_saved_picture_says_so(page: Page, server
     expect(page.locator(".journey [text-decoration='line-through']")).to_have_text("pet")
     expect(page.locator("[data-name='Undo the change']")).to_be_focused()
     assert page.locator(".journey svg .label").evaluate_all(LYING) == []
+    open_files(page)
     with page.expect_download() as saved:
-        page.get_by_role("button", name="SVG").click()
+        page.get_by_role("button", name="as SVG").click()
     assert saved.value.suggested_filename == "journey-all-MiniLM-L6-v2-mask-4.svg"
     text = saved.value.path().read_text(encoding="utf-8")
     assert "Changed: Token 4 “pet” is masked" in text

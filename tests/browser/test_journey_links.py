@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from bertviz_core.figures.pages import PAGES
-from tests.browser.conftest import COLD_MS
+from tests.browser.conftest import COLD_MS, open_files
 from tests.browser.test_journey import opened
 from ui.address.navigation import LINKS, JourneyLink
 
@@ -117,8 +117,9 @@ def test_a_page_at_its_defaults_opens_them(page: Page, server: str) -> None:
 def test_saved_files_have_no_links(page: Page, server: str) -> None:
     opened(page, server, layer=2, head=1)
     expect(page.locator(".journey .links a").first).to_be_visible()
+    open_files(page)
     with page.expect_download() as saved:
-        page.get_by_role("button", name="SVG").click()
+        page.get_by_role("button", name="as SVG").click()
     assert "<a " not in saved.value.path().read_text(encoding="utf-8")
     with page.expect_download() as saved:
         page.get_by_role("button", name="HTML").click()

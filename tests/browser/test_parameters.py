@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import Watch
+from tests.browser.conftest import Watch, open_files
 
 pytestmark = pytest.mark.browser
 GROUND = {"light": "rgb(255, 255, 255)", "dark": "rgb(17, 21, 27)"}
@@ -77,6 +77,7 @@ def test_the_figure_and_its_numbers_can_be_taken_away(
     chart = page.locator(".js-plotly-plot").bounding_box()
     assert chart is not None
 
+    open_files(page)
     image = saved(page, page.get_by_role("button", name="as PNG"), tmp_path)
     content = image.read_bytes()
     assert image.suffix == ".png"

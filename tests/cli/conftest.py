@@ -53,7 +53,7 @@ def drawn_figures(monkeypatch: pytest.MonkeyPatch) -> list[FigureSpec]:
         found.append(picture)
         return f"<desc>{caption.line}</desc>".encode()
 
-    monkeypatch.setattr(figure, "file_content", keep)
+    monkeypatch.setattr(figure, "figure_file", keep)
     return found
 
 

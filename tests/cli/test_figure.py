@@ -755,11 +755,11 @@ def test_an_image_of_a_journey_says_what_it_is_of(run: Command, tmp_path: Path) 
         done = run("journey", MODEL, TEXT, "--layer", "2", "--width", "1000", "-o", str(file))
         assert done.returncode == 0, done.stderr
     root = ElementTree.fromstring(svg.read_text(encoding="utf-8"))
-    caption = " ".join(
-        "".join(each.itertext()) for each in root.iter(f"{SVG}text") if "caption" in each.get("class", "")
-    )
-    assert f'Journey of "{TEXT}" through {MODEL} (revision {BUNDLED[MODEL].digests[WEIGHTS][:12]}' in caption
-    left, _, width, height = map(float, root.find(f"{SVG}svg").attrib["viewBox"].split())  # type: ignore[union-attr]
+    title, caption = (" ".join("".join(each.itertext()) for each in text) for text in root.findall(f"{SVG}text"))
+    assert f"through {MODEL}" in title
+    assert caption == f"Model: {MODEL}, revision {BUNDLED[MODEL].digests[WEIGHTS][:12]}. Text: “{TEXT}”."
+    left = float(root.find(f"{SVG}g/{SVG}svg").attrib["viewBox"].split()[0])  # type: ignore[union-attr]
+    width, height = (float(root.attrib[side]) for side in ("width", "height"))
     assert left < 0, "no word stands at the edge"
     assert "@font-face" in (root.findtext(f"{SVG}style") or "")
     pixels = struct.unpack(">II", png.read_bytes()[16:24])
@@ -779,7 +779,7 @@ def test_a_journey_is_compared_with_an_edited_text(run: Command, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("file", "message"), [("a.tiff", ".svg, .pdf, .html"), ("a", ".png"), ("none/a.svg", "folder")]
+    ("file", "message"), [("a.tiff", ".svg, .pdf, .pptx, .html"), ("a", ".png"), ("none/a.svg", "folder")]
 )
 def test_a_file_that_cannot_be_written_is_refused_before_a_model_is_run(
     file: str, message: str, run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

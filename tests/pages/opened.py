@@ -28,6 +28,14 @@ def opened(page: str, **query: str) -> AppTest:
     return with_probes(at.run())
 
 
+def with_files(at: AppTest, key: str) -> AppTest:
+    """Open the Download of a figure, whose files are made and sent then."""
+    at.session_state[f"{key}_files"] = True
+    at.run()
+    assert not at.exception
+    return at
+
+
 def with_probes(at: AppTest) -> AppTest:
     """Confirm that probes are trained, where a page asks."""
     for button in [each for each in at.button if each.label == TRAIN]:

@@ -19,7 +19,7 @@ from bertviz_core.questions.texts import attention
 from bertviz_core.questions.views import attention as views
 from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import drawn, opened, visible_text
+from tests.pages.opened import drawn, opened, visible_text, with_files
 from ui.cache import models
 from ui.widgets import run_model
 
@@ -158,9 +158,9 @@ def test_a_layer_or_head_that_the_model_has_not_falls_back() -> None:
 
 
 def test_files_of_the_opened_head_and_of_all_heads_are_offered() -> None:
-    at = opened("attention", layer="2", head="7")
+    at = with_files(opened("attention", layer="2", head="7"), "attention_heads")
     labels = [button.label for button in at.get("download_button")]
-    assert labels == ["HTML", "CSV", "npz", "Parquet", "Measures (CSV)"]
+    assert labels == ["HTML", "CSV", "Measures (CSV)", "npz", "Parquet"]
 
 
 def test_where_the_second_text_begins_is_sent_to_the_view() -> None:

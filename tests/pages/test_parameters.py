@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import bundled_counts, drawn, metrics, opened, table, visible_text, write_model
+from tests.pages.opened import bundled_counts, drawn, metrics, opened, table, visible_text, with_files, write_model
 
 VIEWS = ("Tree", "Layers", "Compare models")
 COMPONENTS = {"view": "Layers", "split": "components"}
@@ -119,6 +119,8 @@ def test_every_view_draws_one_chart_and_its_table(view: str, model: str) -> None
     assert not at.warning
     assert drawn(at)["data"]
     assert len(table(at)) > 0
+    assert not at.download_button, "files are made when Download is opened"
+    with_files(at, f"parameters_{'tree' if view == 'Tree' else view.partition(' ')[0].lower()}")
     assert {button.label for button in at.download_button} == {"HTML", "CSV", "LaTeX", "Markdown"}
 
 

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.helpers.charts import sent_charts
-from tests.pages.opened import opened, visible_text
+from tests.pages.opened import opened, visible_text, with_files
 from ui.cache.jobs import Job, JobBoard
 
 MM = 72 / 25.4
@@ -19,8 +19,7 @@ MM = 72 / 25.4
 
 def in_column(page: str, key: str, **query: str) -> AppTest:
     """The page with files for a column of a paper."""
-    at = opened(page, **query)
-    assert not [each for each in at.button if str(each.key).endswith("_pdf_make")]
+    at = with_files(opened(page, **query), key)
     at.button_group(key=f"{key}_size").set_value("Paper column").run()
     assert not at.exception
     return at

@@ -23,7 +23,7 @@ from ui.address.widgets import level, select, toggle, words
 from ui.cache.shared_model import SharedModel
 from ui.components.module_tree import module_tree
 from ui.session import store, stored
-from ui.widgets.downloads import save_button
+from ui.widgets.downloads import SAVE, save_button
 from ui.widgets.figure_block import explained, folded, folded_table
 
 TREE_KEY = "architecture_tree"
@@ -160,7 +160,7 @@ def _details(tree: ModuleTree, run: ShapeRun | None) -> None:
 def _take_away(opened: SharedModel, own: Options, frame: pd.DataFrame) -> None:
     """The printed text and the table as CSV."""
     text = printed(architecture.modules(opened, own).result)
-    with st.container(horizontal=True):
+    with st.popover("Download", icon=SAVE, key="architecture_files"), st.container(horizontal=True):
         name = f"modules-{opened.name.replace('/', '-')}"
         save_button("TXT", text + "\n", f"{name}.txt", "text/plain", "architecture_txt")
         save_button("CSV", lambda: csv_text(frame), f"{name}.csv", "text/csv", "architecture_csv")

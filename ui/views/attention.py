@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import cast
+from typing import Any, cast
 
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.attention.export import MOST_CELLS, npz_bytes, parquet_bytes
 from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas, AttentionMap, PooledMap
@@ -26,10 +25,10 @@ from bertviz_core.figures.attention.maps import (
 )
 from bertviz_core.figures.attention.payload import FILE_BYTES, colours, identity
 from bertviz_core.figures.attention.view_state import ViewOptions, ViewState, from_query, to_query
-from bertviz_core.figures.base.export import COLUMN, MEDIA, Caption
+from bertviz_core.figures.base.export import MEDIA, SLIDE, Caption
 from bertviz_core.figures.base.style import Theme, scale_words, theme_named, width_class
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.report.drawing_files import WIDE, drawing_content
+from bertviz_core.questions.report.drawing_files import WIDE
 from bertviz_core.questions.texts.attention import atlas_of, attending_run, head_map
 from bertviz_core.questions.view import Ask, Download, Folded, Part, Table, Text, View
 from bertviz_core.questions.views import attention as views
@@ -52,10 +51,11 @@ from ui.widgets.downloads import (
     PDF,
     chosen_medium,
     chosen_theme,
+    download_menu,
+    drawn_download,
+    drawn_figure,
+    file_row,
     note_drawing,
-    pdf_download,
-    pdf_of_figure,
-    theme_select,
 )
 from ui.widgets.figure_block import file_name, folded_table, numbers_table
 from ui.widgets.heading import HEAD, page_pair, page_text
@@ -208,8 +208,7 @@ def _open_head(drawing: Drawing) -> None:
     clicked = [views.cell_words(drawing.full(*cell[:2]), *cell[2:])] if cell else []
     drawing.draw(*clicked, *views.shares_words(atlas, shown))
     theme = theme_named(chosen_theme() or session.theme_name())
-    _head_files(drawing, shown, theme)
-    _atlas_files(drawing, theme)
+    download_menu(KEY, partial(_files, drawing, shown, theme))
     title, model = attention_title(shown, part.trace.model), opened.name
     folded_table(KEY, lambda: map_frame(shown), title, scale=drawing.scale)
     measures = Table(measures_frame(atlas), f"What each head of {model} does", 240)
@@ -285,58 +284,68 @@ def _receipt(part: Receipt, opened: SharedModel, *_: object) -> None:
         st.rerun()
 
 
-def _head_files(drawing: Drawing, shown: AttentionMap, theme: Theme) -> None:
-    """Downloads of the open head: its picture, the drawing as HTML, its numbers."""
-    part, state = drawing.part, drawing.state
-    title = attention_title(shown, part.trace.model)
-    name, caption = file_name(KEY, title), drawing.caption(drawing.scale, state.look.lines)
-    medium, alt = chosen_medium(), f"{title}: queries by keys"
+def _files(drawing: Drawing, shown: AttentionMap, theme: Theme) -> None:
+    """The files of the open head, and of all heads: slides first, then images, then their numbers."""
+    part, atlas, look = drawing.part, drawing.atlas, drawing.state.look
+    title, whole = attention_title(shown, part.trace.model), all_heads_title(atlas.options, part.trace.model)
+    name, name_of_all = file_name(KEY, title), file_name(ATLAS, whole)
+    caption = drawing.caption(drawing.scale, look.lines)
+    of_all = drawing.caption(scale_sentence(atlas, (), look), look.lines)
+    count = atlas.thumbnails.shape[0] * atlas.thumbnails.shape[1]
+    medium, kind = chosen_medium(), f"All {counted(count, 'map')}" if count > 1 else "The map"
+    suffix = medium and f"-{medium}"
 
-    def pdf() -> Callable[[], bytes]:
-        return partial(drawing_content, PDF, drawing.page(theme, most=0), WIDE, theme, COLUMN, caption)
+    def image(key: str, file: str, of: str, words: Caption, alt: str, **more: Any) -> None:
+        figure_download(key, file, of, words, theme, alt, look=colours(theme), **{"medium": medium, **more})
 
-    with _file_row():
-        figure_download(KEY, name, title, caption, theme, alt, look=colours(theme), medium=medium)
-        if medium == COLUMN:
-            run = (part.trace.model, part.trace.revision, part.trace.dtype, part.trace.attention_source, caption.texts)
-            drawn = (part.reading, state.look, state.heads, state.range, caption, theme.name)
-            pdf_download(KEY, f"{name}-{medium}", repr((run, drawn)), pdf)
-        html, csv = partial(drawing.page, theme), lambda: csv_text(map_frame(shown))
+    def drawn(ending: str, file: str, size: str = "") -> None:
+        def prepare() -> Callable[[], bytes]:
+            from bertviz_core.questions.report.files import drawing_file  # which imports every figure
+
+            return partial(drawing_file, ending, drawing.page(theme, most=0), WIDE, theme, size, caption)
+
+        run = (part.trace.model, part.trace.revision, part.trace.dtype, part.trace.attention_source, caption.texts)
+        state = (part.reading, look, drawing.state.heads, drawing.state.range, caption, theme.name, size)
+        drawn_download(ending, KEY, file, repr((run, state)), prepare)
+
+    slide: dict[str, Any] = {"medium": SLIDE, "formats": {"Slide (PNG)": "png"}}
+    alt, alt_of_all = f"{title}: queries by keys", f"{whole}: a small picture of each"
+    with file_row("Slide 16:9"):
+        image(KEY, name, title, caption, alt, **slide)
+        drawn(".pptx", name)
+    with file_row("Picture"):
+        image(KEY, name, title, caption, alt)
+        drawn(PDF, f"{name}{suffix}", medium)
+        html = Download("HTML", f"{KEY}_html", f"{name}.html", "text/html", partial(drawing.page, theme), HTML_HELP)
+        drawing.draw(html)
+    with file_row(kind):
+        image(ATLAS, name_of_all, whole, of_all, alt_of_all, **slide)
+        image(ATLAS, name_of_all, whole, of_all, alt_of_all)
+        # In the model's order and on one scale, whatever the drawing has.
+        sized, usual = replace(theme, pixels=width_class(MEDIA.get(medium, WIDE))), ViewOptions()
+        words = drawing.caption(scale_sentence(atlas, (), usual), usual.lines)
+        drawn_figure(PDF, atlas_figure(atlas, part.trace), ATLAS, f"{name_of_all}{suffix}", words, sized, medium)
+    with file_row("Numbers"):
+        _numbers(drawing, shown, name, name_of_all)
+
+
+def _numbers(drawing: Drawing, shown: AttentionMap, name: str, name_of_all: str) -> None:
+    """Files of the weights of the open head, of those of all heads, and of what each head does."""
+    atlas, trace = drawing.atlas, drawing.part.trace
+    csv = partial(lambda frame: csv_text(frame()), partial(map_frame, shown))
+    about = "Entropy, mean distance and shares of every head."
+    measures = partial(lambda frame: csv_text(frame()), partial(measures_frame, atlas))
+    drawing.draw(
+        Download("CSV", f"{KEY}_csv", f"{name}.csv", "text/csv", csv, "The weights of the opened head."),
+        Download("Measures (CSV)", f"{ATLAS}_csv", f"{name_of_all}-measures.csv", "text/csv", measures, about),
+    )
+    if atlas.thumbnails.shape[0] * atlas.thumbnails.shape[1] * len(atlas.queries) * len(atlas.keys) <= MOST_CELLS:
+        npz, parquet = lambda: npz_bytes(drawing.every(), trace), lambda: parquet_bytes(drawing.every(), trace)
+        media, file = "application/octet-stream", name_of_all
         drawing.draw(
-            Download("HTML", f"{KEY}_html", f"{name}.html", "text/html", html, HTML_HELP),
-            Download("CSV", f"{KEY}_csv", f"{name}.csv", "text/csv", csv, "The weights of the opened head."),
+            Download("npz", f"{ATLAS}_npz", f"{file}.npz", media, npz, NPZ_HELP),
+            Download("Parquet", f"{ATLAS}_parquet", f"{file}.parquet", PARQUET, parquet, PARQUET_HELP),
         )
-        theme_select(KEY)
-
-
-def _file_row() -> DeltaGenerator:
-    return st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
-
-
-def _atlas_files(drawing: Drawing, theme: Theme) -> None:
-    """Downloads of all heads: their picture, and every weight in one file."""
-    atlas, trace, look = drawing.atlas, drawing.part.trace, drawing.state.look
-    layers, heads = atlas.thumbnails.shape[:2]
-    title = all_heads_title(atlas.options, trace.model)
-    name = file_name(ATLAS, title)
-
-    caption, medium = drawing.caption(scale_sentence(atlas, (), look), look.lines), chosen_medium()
-    with _file_row():
-        st.markdown(f"All {counted(layers * heads, 'map')}:" if layers * heads > 1 else "The map:", width="content")
-        alt = f"{title}: a small picture of each"
-        figure_download(ATLAS, name, title, caption, theme, alt, look=colours(theme), medium=medium)
-        if medium == COLUMN:  # in the model's order and on one scale, whatever the drawing has
-            sized, usual = replace(theme, pixels=width_class(MEDIA[medium])), ViewOptions()
-            words = drawing.caption(scale_sentence(atlas, (), usual), usual.lines)
-            pdf_of_figure(atlas_figure(atlas, trace), ATLAS, f"{name}-{medium}", words, sized)
-        if layers * heads * len(atlas.queries) * len(atlas.keys) <= MOST_CELLS:
-            npz, parquet = lambda: npz_bytes(drawing.every(), trace), lambda: parquet_bytes(drawing.every(), trace)
-            drawing.draw(
-                Download("npz", f"{ATLAS}_npz", f"{name}.npz", "application/octet-stream", npz, NPZ_HELP),
-                Download("Parquet", f"{ATLAS}_parquet", f"{name}.parquet", PARQUET, parquet, PARQUET_HELP),
-            )
-        csv, about = lambda: csv_text(measures_frame(atlas)), "Entropy, mean distance and shares of every head."
-        drawing.draw(Download("Measures (CSV)", f"{ATLAS}_csv", f"{name}-measures.csv", "text/csv", csv, about))
 
 
 def scale_sentence(atlas: AttentionAtlas, maps: Sequence[AttentionMap | PooledMap], look: ViewOptions) -> str:

@@ -1,16 +1,18 @@
 """The drawing of the Journey: its selection and change in the address, its ending, its files, and the edited text."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from bertviz_core.errors import BertvizError, UnsupportedModelError
+from bertviz_core.figures.base.export import MEDIA, SLIDE, WIDTH
 from bertviz_core.figures.base.style import Theme, theme_named
-from bertviz_core.figures.journey.payload import DrawnChange, Ending, Path, journey_payload, parts_payload
+from bertviz_core.figures.journey.payload import DrawnChange, Ending, Path, colours, journey_payload, parts_payload
 from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening
 from bertviz_core.questions.interventions.attributions import word_attributions
 from bertviz_core.questions.interventions.effects import REMOVED_FOR, zero_effects
@@ -22,6 +24,7 @@ from bertviz_core.questions.interventions.journey_change import (
     changed_model,
     changed_number,
     changed_or_refused,
+    journey_caption,
     journey_page,
 )
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
@@ -42,10 +45,19 @@ from ui.address.registry import put, put_all, whole
 from ui.address.widgets import toggle
 from ui.cache.models import source
 from ui.cache.shared_model import SharedModel
+from ui.components.frame import figure_download
 from ui.components.journey import browser_message, chosen_path, journey_parts, journey_view, serial
 from ui.engine import Specials, draw, draw_parts
 from ui.session import store, stored
-from ui.widgets.downloads import chosen_theme, note_drawing, theme_select
+from ui.widgets.downloads import (
+    PDF,
+    chosen_medium,
+    chosen_theme,
+    download_menu,
+    drawn_download,
+    file_row,
+    note_drawing,
+)
 from ui.widgets.figure_block import file_name
 from ui.widgets.heading import page_pair, page_text, place_for_text
 from ui.widgets.models import model_name
@@ -188,11 +200,35 @@ def _files(
         return journey_page(opened, options, theme, ending, change)[0]
 
     note_drawing(DRAWING, f"Journey of {quoted(tokens.text, 60)} through {way.model}", page, (SAME,))
-    html = partial(page, theme_named(chosen_theme() or session.theme_name()))
-    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        download = Download("HTML", f"{DRAWING}_html", f"{filename}.html", "text/html", html, FILE_HELP)
-        draw(download, opened, ask, options)
-        theme_select(DRAWING)
+
+    def files() -> None:
+        theme, medium = theme_named(chosen_theme() or session.theme_name()), chosen_medium()
+        title, caption = f"Journey of {quoted(tokens.text, 60)} through {way.model}", journey_caption(way, change)
+
+        def image(**more: Any) -> None:
+            look = colours(theme)
+            figure_download(DRAWING, filename, title, caption, theme, title, look=look, **{"medium": medium, **more})
+
+        def drawn(ending: str, size: str = "") -> None:
+            def prepare() -> Callable[[], bytes]:
+                from bertviz_core.questions.report.files import drawing_file  # which imports every figure
+
+                return partial(drawing_file, ending, page(theme), MEDIA.get(size, WIDTH), theme, size, caption)
+
+            made_from = repr((caption, options, ending_of, theme.name, size))
+            drawn_download(ending, DRAWING, f"{filename}{size and f'-{size}'}", made_from, prepare)
+
+        ending_of = "" if ending is None else repr(ending)
+        with file_row("Slide 16:9"):
+            image(medium=SLIDE, formats={"Slide (PNG)": "png"})
+            drawn(".pptx")
+        with file_row("Picture"):
+            image()
+            drawn(PDF, medium)
+            html = Download("HTML", f"{DRAWING}_html", f"{filename}.html", "text/html", partial(page, theme), FILE_HELP)
+            draw(html, opened, ask, options)
+
+    download_menu(DRAWING, files)
 
 
 def _options(tokens: Tokens, path: Path | None = None, **more: str) -> Options:

@@ -16,10 +16,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.errors import BertvizError, Progress
-from bertviz_core.figures.base.export import COLUMN, COLUMN_MM, MEDIA, SLIDE, SLIDE_PIXELS, Caption
+from bertviz_core.figures.base.export import COLUMN, COLUMN_MM, MEDIA, WIDTH, Caption
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import THEMES, WIDE, Theme
-from bertviz_core.questions.report.figure_files import file_content
 from bertviz_core.tables.typeset import latex_table, markdown_table
 from bertviz_core.text import bytes_text, escape_markdown
 from bertviz_core.trace.results import Tokens
@@ -88,41 +87,56 @@ def _named(name: str) -> tuple[str, str]:
 
 AS_SHOWN = "as on the page"
 CHOICES = (AS_SHOWN, *THEMES)
-THEME_MEDIA = {AS_SHOWN: "", "Slide 16:9": SLIDE, "Paper column": COLUMN}
+THEME_MEDIA = {AS_SHOWN: "", "Paper column": COLUMN}
 """Label of a size -> the medium of the files."""
 _CHOSEN, _SIZE = "picture_theme", "picture_size"
+LABEL_PIXELS = 96
+"""Width of the label of a row of files."""
 FILES = "files"
 """Name of the choice in a link."""
 
 
 def theme_select(key: str) -> None:
-    """A popover with the theme and the size of downloads, which all figures share."""
+    """The theme and the size of downloads, which all figures share."""
     name, size_name = f"{key}_theme", f"{key}_size"
-    current, size = str(st.session_state.get(_CHOSEN, AS_SHOWN)), _size()
-    chosen = [each for each in (current, size) if each != AS_SHOWN]
-    with st.popover(f"Colours and size: {', '.join(chosen) or AS_SHOWN}", key=f"{key}_colours"):
-        st.session_state[name], st.session_state[size_name] = current, size
-        st.segmented_control(
-            "Colours of PNG, SVG and HTML",
-            CHOICES,
-            key=name,
-            required=True,
-            on_change=_take,
-            args=(name, _CHOSEN),
-            width="content",
-            help="For the files of all figures. Print is white and can be read without colours.",
-        )
-        st.segmented_control(
-            "Size of PNG and SVG",
-            list(THEME_MEDIA),
-            key=size_name,
-            required=True,
-            on_change=_take,
-            args=(size_name, _SIZE),
-            width="content",
-            help=f"A slide has {SLIDE_PIXELS[0]:,} × {SLIDE_PIXELS[1]} pixels, with the text as its heading; a column "
-            f"of a paper is {COLUMN_MM} mm wide, and is offered as PDF, too.",
-        )
+    st.session_state[name], st.session_state[size_name] = str(st.session_state.get(_CHOSEN, AS_SHOWN)), _size()
+    st.segmented_control(
+        "Colours of the files",
+        CHOICES,
+        key=name,
+        required=True,
+        on_change=_take,
+        args=(name, _CHOSEN),
+        width="content",
+        help="For the files of all figures. Print is white and can be read without colours.",
+    )
+    st.segmented_control(
+        "Size of PNG, SVG and PDF",
+        list(THEME_MEDIA),
+        key=size_name,
+        required=True,
+        on_change=_take,
+        args=(size_name, _SIZE),
+        width="content",
+        help=f"A column of a paper is {COLUMN_MM} mm wide.",
+    )
+
+
+def download_menu(key: str, show: Callable[[], None]) -> None:
+    """Show the one control of the files of a figure or drawing, which are made and sent when it is opened."""
+    menu = st.popover("Download", icon=SAVE, key=f"{key}_files", on_change="rerun")
+    if menu.open:
+        with menu:
+            show()
+            theme_select(key)
+
+
+@contextmanager
+def file_row(label: str) -> Iterator[None]:
+    """A row of the files of one kind."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        st.markdown(f"**{label}**", width=LABEL_PIXELS)
+        yield
 
 
 def chosen_theme() -> str:
@@ -132,7 +146,7 @@ def chosen_theme() -> str:
 
 
 def chosen_medium() -> str:
-    """The medium of downloads, "slide" or "column"; "" for the size of the page."""
+    """The medium of images, "column", or "" for the size of the page."""
     return THEME_MEDIA[_size()]
 
 
@@ -245,46 +259,59 @@ def _fault(file: DrawnFile) -> str:
 
 
 PDF = ".pdf"
-PDF_HELP = (
-    f"{COLUMN_MM} mm wide, with its fonts inside. The server draws the whole figure, without the zoom of the page; "
-    "it is saved with a second press."
-)
+DRAWN = {
+    PDF: (
+        "PDF",
+        "application/pdf",
+        "With its fonts inside, as wide as a figure of the library, or a column of a paper.",
+    ),
+    ".pptx": ("PPTX", PPTX, "One slide, 16:9: title and caption as text to edit, the figure as a picture."),
+}
+"""Ending of a file that the server draws -> its label, media type, and what it is."""
+SECOND_PRESS = " The server draws the whole figure, without the zoom of the page; it is saved with a second press."
 
 
 def typeset_downloads(rows: Callable[[], pd.DataFrame], key: str, name: str, title: str) -> None:
-    """Show a popover with the table as LaTeX and as Markdown."""
+    """Show buttons with the table as LaTeX and as Markdown."""
     kinds = {
         "LaTeX": (latex_table, "tex", "application/x-tex", "A table with the rules of the package booktabs."),
         "Markdown": (markdown_table, "md", "text/markdown", "A table for a README, an issue or a notebook."),
     }
-    with st.popover("Table", key=f"{key}_table_as", help="The numbers as LaTeX or Markdown"):
-        for label, (write, ending, kind, help_text) in kinds.items():
-            content = partial(lambda write: write(rows(), title), write)
-            save_button(label, content, f"{name}.{ending}", kind, f"{key}_{ending}", help_text)
+    for label, (write, ending, kind, help_text) in kinds.items():
+        content = partial(lambda write: write(rows(), title), write)
+        save_button(label, content, f"{name}.{ending}", kind, f"{key}_{ending}", help_text)
 
 
-def pdf_of_figure(figure: FigureSpec, key: str, name: str, caption: Caption, theme: Theme) -> None:
-    """Show the download of a figure as a PDF for a column of a paper."""
+def drawn_figure(
+    ending: str, figure: FigureSpec, key: str, name: str, caption: Caption, theme: Theme, medium: str = ""
+) -> None:
+    """Show the download of a figure as a PDF or a slide."""
     drawn = cached_figure(figure, theme)
     content = json.dumps(json.loads(drawn.to_json()), sort_keys=True)  # plotly may change the order when it is read
     shown = sha256(content.encode("utf-8", "replace")).hexdigest()
 
     def prepare() -> Callable[[], bytes]:
+        from bertviz_core.questions.report.files import figure_file  # which imports every figure
+
         # As it is drawn, so that what waits for its turn refers to no trace.
         look = (theme.name, theme.pixels, theme.tall)
         still = replace(figure, draw=lambda _: drawn, key=(), cache={look: drawn})
-        return partial(file_content, PDF, still, caption, theme, MEDIA[COLUMN], medium=COLUMN)
+        return partial(figure_file, ending, still, caption, theme, MEDIA.get(medium, WIDTH), medium=medium)
 
-    pdf_download(key, name, (shown, figure.title, figure.alt, caption, theme.name), prepare)
+    drawn_download(ending, key, name, (shown, figure.title, figure.alt, caption, theme.name, medium), prepare)
 
 
-def pdf_download(key: str, name: str, made_from: Hashable, prepare: Callable[[], Callable[[], bytes]]) -> None:
-    """Show the button that draws a PDF, in the background and in turn, its progress, or the button that saves it.
+def drawn_download(
+    ending: str, key: str, name: str, made_from: Hashable, prepare: Callable[[], Callable[[], bytes]]
+) -> None:
+    """Show the button that draws a file, in the background and in turn, its progress, or the button that saves it.
 
     `made_from` is equal for equal files; `prepare` is called at the press, and what it returns needs no session.
     """
-    file = DrawnFile(f"{key}_pdf", (__name__, made_from), f"{name}{PDF}", "application/pdf", "Save the PDF")
-    if not show_drawing(file) and st.button("PDF", key=f"{key}_pdf_make", help=PDF_HELP):
+    label, media_type, about = DRAWN[ending]
+    widget = f"{key}_{ending[1:]}"
+    file = DrawnFile(widget, (__name__, ending, made_from), f"{name}{ending}", media_type, f"Save the {label}")
+    if not show_drawing(file) and st.button(label, key=f"{widget}_make", help=about + SECOND_PRESS):
         start_drawing(file, 1, partial(_content, prepare()))
         st.rerun()
 

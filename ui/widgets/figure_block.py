@@ -14,11 +14,13 @@ from jaxtyping import Float
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.figures.base.export import (
-    COLUMN,
     MEDIA,
+    SLIDE,
     Caption,
     caption_of,
     colour_range,
+    slide_room,
+    slide_width,
     standalone_html,
     texts_words,
 )
@@ -133,24 +135,46 @@ def _downloads(
     share: float = 1.0,
 ) -> None:
     downloads.note_figure(spec, key, caption, texts, models)
-    name = file_name(key, filename)
-    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        chosen, medium = downloads.chosen_theme(), downloads.chosen_medium()
-        theme = theme_named(chosen or session.theme_name())
-        # Figures for a phone are too narrow for files.
-        on_page = not chosen and not medium and session.page_pixels() >= theme.pixels
-        sized = replace(theme, pixels=width_class(MEDIA[medium])) if medium else theme
-        drawn = cached_figure(spec, page_theme(share) if on_page else sized)
-        words = caption_of(drawn, caption, downloads.shown_models(models), downloads.read_texts(texts))
-        again = None if on_page else drawn
-        figure_download(key, name, spec.title, words, theme, spec.alt, again, medium=medium)
-        if medium == COLUMN:
-            downloads.pdf_of_figure(spec, key, f"{name}-{medium}", words, sized)
+    named, read = downloads.shown_models(models), downloads.read_texts(texts)
+    said = Caption(caption, named, read)
+    downloads.download_menu(key, partial(_files, spec, key, file_name(key, filename), said, share))
+
+
+def _files(spec: FigureSpec, key: str, name: str, said: Caption, share: float) -> None:
+    """The files of a figure: a slide first, then images, then its numbers."""
+    chosen, medium = downloads.chosen_theme(), downloads.chosen_medium()
+    theme = theme_named(chosen or session.theme_name())
+    # Figures for a phone are too narrow for files.
+    on_page = not chosen and not medium and session.page_pixels() >= theme.pixels
+    sized = replace(theme, pixels=width_class(MEDIA[medium])) if medium else theme
+    drawn = cached_figure(spec, page_theme(share) if on_page else sized)
+    words = caption_of(drawn, said.words, said.models, said.texts)
+    with downloads.file_row("Slide 16:9"):
+        room = slide_room(spec.title, words)
+        tall = replace(theme, tall=round(room))
+        slide = cached_figure(spec, tall)
+        wide = slide_width(slide, room)
+        figure_download(
+            key,
+            name,
+            spec.title,
+            words,
+            tall,
+            spec.alt,
+            slide,
+            medium=SLIDE,
+            formats={"Slide (PNG)": "png"},
+            width=wide,
+        )
+        downloads.drawn_figure(".pptx", spec, key, name, words, theme)
+    with downloads.file_row("Picture"):
+        figure_download(key, name, spec.title, words, theme, spec.alt, None if on_page else drawn, medium=medium)
+        downloads.drawn_figure(downloads.PDF, spec, key, f"{name}{medium and f'-{medium}'}", words, sized, medium)
         page = partial(_page, spec, theme, words)
         downloads.save_button("HTML", page, f"{name}.html", "text/html", f"{key}_html", HTML_HELP)
+    with downloads.file_row("Numbers"):
         downloads.save_button("CSV", lambda: csv_text(spec.frame()), f"{name}.csv", "text/csv", f"{key}_csv")
         downloads.typeset_downloads(spec.frame, key, name, spec.title)
-        downloads.theme_select(key)
 
 
 def file_name(key: str, filename: str) -> str:

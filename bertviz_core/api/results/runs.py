@@ -17,14 +17,19 @@ from bertviz_core.api.results.base import Result
 from bertviz_core.attention.maps import attention_map, attention_probs, require_attention
 from bertviz_core.attention.results import AttentionMap, MapOptions
 from bertviz_core.errors import TextError
-from bertviz_core.figures.base.export import MEDIA, WIDTH
+from bertviz_core.figures.base.export import MEDIA, WIDTH, Caption
 from bertviz_core.figures.base.style import THEMES, theme_named
 from bertviz_core.journey.results import Journey
 from bertviz_core.lazy_imports import optional
 from bertviz_core.questions.interventions.effects import REMOVED_FOR
-from bertviz_core.questions.interventions.journey_change import CHANGE, changed_journey, drawn_change, journey_page
+from bertviz_core.questions.interventions.journey_change import (
+    CHANGE,
+    changed_journey,
+    drawn_change,
+    journey_caption,
+    journey_page,
+)
 from bertviz_core.questions.parameters import Options, numbered
-from bertviz_core.questions.report.drawing_files import drawing_content
 from bertviz_core.questions.tables.lines import json_object
 from bertviz_core.questions.tables.texts import JOURNEY, attention_faces, hidden_faces
 from bertviz_core.questions.tables.tokens import TOKENS
@@ -269,8 +274,14 @@ class JourneyResult(Result[Journey]):
         """
         if theme not in THEMES:
             raise TextError(f"There is no theme {quoted(escape_controls(theme), 20)}; choose {', '.join(THEMES)}.")
+        return self._page(theme, change, mean, edited)[0]
+
+    def _page(self, theme: str, change: str, mean: bool, edited: str) -> tuple[str, Caption]:
+        """The page of the drawing, and the caption of its images."""
         opened, options = self._source.model, self._with(change, mean, edited)
-        return journey_page(opened, options, theme_named(theme), change=drawn_change(opened, options))[0]
+        made = drawn_change(opened, options)
+        page, answer = journey_page(opened, options, theme_named(theme), change=made)
+        return page, journey_caption(answer.result, made)
 
     @checked
     def save(
@@ -301,9 +312,11 @@ class JourneyResult(Result[Journey]):
         """
         file = Path(path)
         require_file(path, theme, medium, None, None)
-        page = self.html(theme=theme, change=change, mean=mean, edited=edited)
+        page, below = self._page(theme, change, mean, edited)
         pixels = MEDIA.get(medium, WIDTH)
-        write_content(file, drawing_content(file.suffix.lower(), page, pixels, theme_named(theme), medium))
+        from bertviz_core.questions.report.files import drawing_file  # which imports every figure
+
+        write_content(file, drawing_file(file.suffix.lower(), page, pixels, theme_named(theme), medium, below))
 
     @checked
     def widget(

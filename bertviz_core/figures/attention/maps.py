@@ -264,8 +264,8 @@ def _run(queries: np.ndarray, keys: np.ndarray, strength: float, colour: str) ->
         "x": np.tile(np.array([0, 1, np.nan], dtype=np.float32), len(queries)),
         "y": np.stack([queries, keys, gap], axis=1).astype(np.float32).ravel(),
         "mode": "lines",
-        "line": {"color": colour, "width": 0.6 + 3.4 * strength},
-        "opacity": strength,
+        "line": {"color": colour, "width": 1 + 5 * strength},
+        "opacity": strength**0.5,  # so that a projector shows the weak ones
         "hoverinfo": "skip",
     }
 

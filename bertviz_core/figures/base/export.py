@@ -7,7 +7,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -19,7 +19,16 @@ import plotly.io as pio
 from plotly.offline import get_plotlyjs
 
 from bertviz_core.figures.base.axes import plain, wrapped
-from bertviz_core.figures.base.style import FAMILY, FONT, Theme, scale_words, spacing
+from bertviz_core.figures.base.style import (
+    FAMILY,
+    FONT,
+    TITLE_SIZE,
+    TITLE_TOP,
+    TITLE_WEIGHT,
+    Theme,
+    scale_words,
+    spacing,
+)
 from bertviz_core.text import digits, escape_controls
 
 LONGEST_TEXT = 120
@@ -53,6 +62,10 @@ class Caption:
         colours = f"Colours: {self.colours}" if self.colours else ""
         parts = (words, models, texts_words(self.texts), colours)
         return " ".join(part if part.endswith((".”", "?”", "!”")) else f"{part}." for part in parts if part)
+
+
+NO_CAPTION = Caption("", ())
+"""Of a picture beside whose title and sources stand as text."""
 
 
 def caption_of(
@@ -176,7 +189,9 @@ def _unescaped(text: str) -> str:
 CAPTION_SIZE, LINE, EDGE = 14, 20, 16
 """Pixels: font size and line height of a caption, margin around it."""
 HEADING_SIZE, HEADING_LINE = 20, 28
-"""Pixels: font size and line height of the texts above a drawing on a slide."""
+"""Pixels: font size and line height of the title of a file."""
+MOST_HIGH = 0.75
+"""Most height of a drawing that fills a width, as a share of it."""
 FONT_FILE = Path(__file__).with_name("fonts") / "source_sans.woff2"
 STATIC_FONTS = {"200 500": "inside_sans_400.woff2", "501 900": "inside_sans_600.woff2"}
 """Weights -> the same typeface in one weight: of a variable one Chrome writes Type 3 fonts to a PDF, which publishers
@@ -293,7 +308,7 @@ def standalone_html(figure: go.Figure, title: str, caption: Caption, theme: Them
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f"<style>{font_face()}</style></head>\n"
         f'<body style="{style}"><div role="img" aria-label="{label}">{body}</div>'
-        f"<p>{html.escape(caption.line)}</p></body></html>\n"
+        f'<p style="color:{theme.muted}">{html.escape(caption.line)}</p></body></html>\n'
     )
 
 
@@ -328,63 +343,90 @@ def _face(weights: str, file: Path) -> str:
     return f"@font-face{{font-family:'{FAMILY}';font-weight:{weights};src:{source}}}"
 
 
-def captioned_svg(drawing: str, title: str, caption: Caption, theme: Theme, alt: str = "", medium: str = "") -> str:
-    """Add a caption below a drawing by plotly, title and description inside; all text is escaped.
+def captioned_svg(
+    drawing: str, title: str, caption: Caption, theme: Theme, alt: str = "", medium: str = "", wide: float = 0
+) -> str:
+    """Lay a drawing out as every file has it: its title in bold, the picture, and one grey line of its sources.
 
-    On a slide the texts stand above the drawing, in larger letters, and not in the caption. The medium is "slide",
+    A slide is 16:9, with the title at its top, the line at its bottom, and the picture as large as fits between. A file
+    is as wide as its drawing, or as `wide`, which the drawing then fills; outside of columns it is at most three
+    quarters of it high. A title by plotly gives way to that of the file; all text is escaped. The medium is "slide",
     "column", or "" for none.
     """
-    size = re.match(r"<svg\b[^>]*?\bwidth=\"([\d.]+)\"[^>]*?\bheight=\"([\d.]+)\"", drawing)
-    if size is None:
-        raise ValueError("the drawing is no SVG that states its width and height")
-    width, height = float(size[1]), float(size[2])
-    heading, words = slide_words(caption) if medium == SLIDE else ("", caption.line)
-    above = wrapped(heading, width - 2 * EDGE, HEADING_SIZE) if heading else []
-    top = HEADING_LINE * len(above) + (EDGE if above else 0)
-    lines = wrapped(words, width - 2 * EDGE, CAPTION_SIZE) if words else []
-    whole = top + height + (LINE * len(lines) + EDGE if lines else 0)
-    placed = f'<g transform="translate(0 {top:g})">{drawing}</g>' if above else drawing
-    heads = _text(above, HEADING_SIZE, HEADING_LINE, 0, theme) if above else ""
-    below = _text(lines, CAPTION_SIZE, LINE, top + height - 6, theme)
+    drawing, cut = _without_title(drawing)
+    own_width, own_height = _size(drawing)
+    width = MEDIA[SLIDE] if medium == SLIDE else wide or own_width
+    heads, lines = _heads_and_lines(title, caption, width)
+    top, bottom = _heights(heads, lines)
+    if medium == SLIDE:
+        whole = width * SLIDE_PIXELS[1] / SLIDE_PIXELS[0]
+        scale = min(width / own_width, (whole - top - bottom) / (own_height - cut))
+    else:
+        most = MOST_HIGH * wide if medium != COLUMN else float("inf")
+        scale = min(width / own_width, most / (own_height - cut)) if wide else 1.0
+        whole = top + scale * (own_height - cut) + bottom
+    left = (width - scale * own_width) / 2
+    above = top + (whole - top - bottom - scale * (own_height - cut)) / 2 - scale * cut
+    sized = "" if scale == 1 else f" scale({scale:g})"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{whole:g}" '
         f'viewBox="0 0 {width:g} {whole:g}" role="img"><title>{html.escape(title)}</title>'
         f"<desc>{html.escape(description(alt, caption))}</desc><style>{font_face()}</style>"
         f'<rect width="{width:g}" height="{whole:g}" fill="{theme.paper}"/>'
-        f"{placed}{heads}{below}</svg>\n"
+        f'<g transform="translate({left:g} {above:g}){sized}">{drawing}</g>'
+        f"{_text(heads, HEADING_SIZE, HEADING_LINE, 0, theme.text, TITLE_WEIGHT)}"
+        f"{_text(lines, CAPTION_SIZE, LINE, whole - bottom - 6, theme.muted)}</svg>\n"
     )
 
 
-def slide_words(caption: Caption) -> tuple[str, str]:
-    """The line above a drawing on a slide, which is its texts and may be empty, and the caption below it."""
-    return texts_words(caption.texts), replace(caption, texts=()).line
+def slide_room(title: str, caption: Caption) -> float:
+    """Height in pixels that a figure with a title of its own has on a slide as wide as a figure."""
+    width = MEDIA[SLIDE]
+    taken = sum(_heights(*_heads_and_lines(title, caption, width))) - TITLE_TOP - 1.3 * TITLE_SIZE
+    return float(width * SLIDE_PIXELS[1] / SLIDE_PIXELS[0] - taken)
 
 
-def _text(lines: Sequence[str], size: int, high: int, top: float, theme: Theme) -> str:
+def slide_width(figure: go.Figure, room: float) -> int:
+    """Width in pixels with which a figure fills a slide, on which it has this room in height."""
+    return round(MEDIA[SLIDE] * max(1.0, (figure.layout.height or 450) / room))
+
+
+def _heads_and_lines(title: str, caption: Caption, width: float) -> tuple[list[str], list[str]]:
+    """The lines of the title and of the caption; none of the title where it is on a slide as text."""
+    room = width - 2 * EDGE
+    heads = wrapped(spelled(title), room, HEADING_SIZE) if caption is not NO_CAPTION else []
+    return heads, wrapped(caption.line, room, CAPTION_SIZE) if caption.line else []
+
+
+def _heights(heads: Sequence[str], lines: Sequence[str]) -> tuple[float, float]:
+    """Pixels above and below the picture."""
+    return (HEADING_LINE * len(heads) + EDGE / 2) if heads else 0, (LINE * len(lines) + EDGE) if lines else 0
+
+
+def _without_title(drawing: str) -> tuple[str, float]:
+    """A drawing by plotly without its title, and the pixels at its top that are then empty; 0 for other drawings."""
+    title = re.search(r'<g class="g-gtitle">.*?</g>', drawing, re.DOTALL)
+    if title is None or "<text" not in title[0]:
+        return drawing, 0.0
+    lines = max(title[0].count('class="line"'), 1)
+    return drawing[: title.start()] + drawing[title.end() :], TITLE_TOP + 1.3 * TITLE_SIZE * lines
+
+
+def _text(lines: Sequence[str], size: int, high: int, top: float, colour: str, weight: int = 400) -> str:
+    if not lines:
+        return ""
     spans = "".join(
         f'<tspan x="{EDGE}" y="{top + high * (index + 1):g}">{html.escape(line)}</tspan>'
         for index, line in enumerate(lines)
     )
-    return f'<text font-family="{FONT}" font-size="{size}" fill="{theme.text}">{spans}</text>'
+    return f'<text font-family="{FONT}" font-size="{size}" font-weight="{weight}" fill="{colour}">{spans}</text>'
 
 
-def for_medium(svg: str, medium: str, theme: Theme) -> str:
-    """Set the size of a captioned drawing; its contents, and their proportions, stay as they are.
-
-    A slide is 16:9, 1600 x 900 pixels, with the drawing in its middle, as large as fits. A column of a paper is 85 mm
-    wide, and as high as the drawing.
-    """
+def for_medium(svg: str, medium: str) -> str:
+    """Set the size of a captioned drawing: 1600 x 900 pixels for a slide, 85 mm wide for a column of a paper."""
     width, height = _size(svg)
-    if medium == COLUMN:
-        wide, high = f"{COLUMN_MM}mm", f"{COLUMN_MM * height / width:g}mm"
-        return re.sub(r'width="[\d.]+" height="[\d.]+"', f'width="{wide}" height="{high}"', svg, count=1)
-    across, down = SLIDE_PIXELS
-    whole = max(width, height * across / down)
-    left, top, tall = (width - whole) / 2, (height - whole * down / across) / 2, whole * down / across
-    box = f'width="{across}" height="{down}" viewBox="{left:g} {top:g} {whole:g} {tall:g}"'
-    sized = re.sub(r'width="[\d.]+" height="[\d.]+" viewBox="[^"]+"', box, svg, count=1)
-    paper = f'<rect x="{left:g}" y="{top:g}" width="{whole:g}" height="{tall:g}" fill="{theme.paper}"/>'
-    return sized.replace("</style>", f"</style>{paper}", 1)
+    wide, high = SLIDE_PIXELS if medium == SLIDE else (f"{COLUMN_MM}mm", f"{COLUMN_MM * height / width:g}mm")
+    return re.sub(r'width="[\d.]+" height="[\d.]+"', f'width="{wide}" height="{high}"', svg, count=1)
 
 
 def description(alt: str, caption: Caption) -> str:
@@ -412,9 +454,9 @@ def framed(svg: str, theme: Theme) -> tuple[go.Figure, int, int]:
 
 
 def _size(svg: str) -> tuple[float, float]:
-    size = re.match(r"<svg [^>]*?width=\"([\d.]+)\" height=\"([\d.]+)\"", svg)
+    size = re.match(r"<svg\b[^>]*?\bwidth=\"([\d.]+)\"[^>]*?\bheight=\"([\d.]+)\"", svg)
     if size is None:
-        raise ValueError("the picture states no size")
+        raise ValueError("the drawing is no SVG that states its width and height")
     return float(size[1]), float(size[2])
 
 

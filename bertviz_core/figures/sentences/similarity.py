@@ -253,7 +253,8 @@ def pairs_figure(
 ) -> FigureSpec:
     """How alike sentences are (--pooling, --layer)."""
     word = MEASURE_WORDS[similarity_measure]
-    title = f"{word[0].upper()}{word[1:]} of sentences, {pooling_and_layer(vectors)}"
+    count, measure = len(vectors.sentences), f"{word[0].upper()}{word[1:]}"
+    title = f"How alike are {counted(count, 'sentence')}? {measure}, {pooling_and_layer(vectors)}"
     alt = f"{title}: a row and a column per sentence"
     return FigureSpec.of(
         title, alt, "", similarity_heatmap, similarity, vectors.sentences, similarity_measure, clusters=clusters

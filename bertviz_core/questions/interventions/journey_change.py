@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from bertviz_core.errors import BertvizError, Named, TextError
+from bertviz_core.figures.base.export import Caption
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.figures.journey.html_file import journey_html
 from bertviz_core.figures.journey.payload import DrawnChange, Ending, Path, journey_payload
@@ -179,6 +180,13 @@ def journey_page(
     title = f"Journey{text} through {way.model}"
     remarks = "".join(f" {each}" for each in way.notices)
     return journey_html(payload, title, f"{title}, revision {way.revision}.{changed}{remarks} {WHAT_OPENS}"), answer
+
+
+def journey_caption(way: Journey, change: DrawnChange | None = None) -> Caption:
+    """The caption of an image of a journey."""
+    sentence = "" if change is None or change.both is None else change.both.sentence
+    pair = () if way.tokens is None else (way.tokens.text, way.tokens.pair)
+    return Caption(sentence, ((way.model, way.revision),), tuple(text for text in pair if text))
 
 
 def path_of(way: Journey, options: Options, model: str) -> Path:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bertviz_core.figures.base.export import FONT_FILE, Caption, captioned_svg
+from bertviz_core.figures.base.export import FONT_FILE, MEDIA, WIDTH, Caption, captioned_svg
 from bertviz_core.figures.base.style import FAMILY, FONT, Theme
 from bertviz_core.questions.report.figure_files import Renderer, browser, by_browser, image_of, sent
 
@@ -14,7 +14,6 @@ WIDE, HEIGHT = 1000, 900
 """Pixels of the window in which a drawing is made by default."""
 MARGINS, PADDING = 24, 32
 """Pixels at both sides of a saved drawing, and of the page that it is drawn on."""
-NO_CAPTION = Caption("", ())
 PICTURE = """async ({ family, font, file }) => {
   const bytes = Uint8Array.from(atob(file), (letter) => letter.charCodeAt(0));
   document.fonts.add(await new FontFace(family, bytes, { weight: "200 900" }).load());
@@ -35,17 +34,18 @@ class PageDrawing:
     caption: str
     """The text below it on its page."""
 
-    def captioned(self, theme: Theme, below: Caption = NO_CAPTION) -> str:
+    def captioned(self, theme: Theme, below: Caption | None = None, medium: str = "") -> str:
         """The drawing with its typeface and its texts inside, as figures have them.
 
         Args:
-            below: a visible caption; none for a drawing that has its own.
+            below: its caption; None for that of its page.
         """
-        return captioned_svg(self.svg, self.title, below, theme, self.caption)
+        words = Caption(self.caption, ()) if below is None else below
+        return captioned_svg(self.svg, self.title, words, theme, self.caption, medium, MEDIA.get(medium, WIDTH))
 
 
 def drawing_content(
-    ending: str, page: str, width: int, theme: Theme, medium: str = "", below: Caption = NO_CAPTION
+    ending: str, page: str, width: int, theme: Theme, medium: str = "", below: Caption | None = None
 ) -> bytes:
     """Content of a file with the drawing; an image has the model, its revision and the text below it.
 
@@ -54,7 +54,7 @@ def drawing_content(
         page: the drawing as an HTML page.
         width: width of the drawing in pixels; that of a PNG is twice as large, at least LEAST.
         medium: "slide" or "column", whose size an image has; "" for that of the drawing.
-        below: caption of an image; none for a drawing that has its own.
+        below: caption of an image; None for that of the page.
     """
     if ending == ".html":
         return page.encode("utf-8", "replace")
@@ -62,7 +62,8 @@ def drawing_content(
     async def content() -> bytes:
         async with browser() as started:
             drawing = await page_drawing(started, page, width)
-            return await image_of(started, ending, drawing.captioned(theme, below), theme, drawing.caption, medium)
+            svg = drawing.captioned(theme, below, medium)
+            return await image_of(started, ending, svg, theme, drawing.caption, medium)
 
     return by_browser(ending, content)
 

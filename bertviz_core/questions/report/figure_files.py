@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +21,8 @@ from bertviz_core.figures.base.export import (
     for_medium,
     framed,
     png_scale,
+    slide_room,
+    slide_width,
     standalone_html,
     with_static_fonts,
     without_selection,
@@ -33,7 +36,8 @@ from bertviz_core.text import escape_controls, quoted
 Drawn = TypeVar("Drawn")
 Renderer = Any
 """The browser of `browser`."""
-ENDINGS = (".png", ".svg", ".pdf", ".html", *WRITERS)
+PPTX = ".pptx"
+ENDINGS = (".png", ".svg", ".pdf", PPTX, ".html", *WRITERS)
 VECTORS = (".svg", ".pdf")
 SECONDS = 90
 NOWHERE = "127.0.0.1:9"
@@ -72,19 +76,21 @@ def file_content(
     """Content of a file with a figure and, below it, its caption.
 
     Args:
-        ending: one of ENDINGS.
+        ending: one of ENDINGS but PPTX, which `files.figure_file` writes.
         width: width of the figure in pixels; that of a PNG is twice as large, at least LEAST.
         height: height of the figure without the caption; defaults to that of the figure.
         medium: "slide" or "column", whose size an image has; "" for the size of the figure.
     """
     if ending in WRITERS:
         return WRITERS[ending](picture.frame(), picture.title).encode("utf-8", "replace")
+    if medium == SLIDE:
+        theme = replace(theme, tall=round(slide_room(picture.title, caption)))
     figure = without_selection(picture.drawn(theme))
     if height is not None:
         figure.update_layout(height=height)
     if ending == ".html":
         return standalone_html(figure, picture.title, caption, theme, picture.alt).encode("utf-8", "replace")
-    figure.update_layout(width=width)
+    figure.update_layout(width=slide_width(figure, theme.tall) if medium == SLIDE else width)
     return by_browser(ending, lambda: _drawn(ending, picture, caption, theme, figure, medium))
 
 
@@ -174,7 +180,7 @@ async def image_of(
         scale: pixels of a PNG for a slide per pixel of the slide.
     """
     if medium and (ending in VECTORS or medium == SLIDE):
-        svg = for_medium(svg, medium, theme)
+        svg = for_medium(svg, medium)
     if ending == ".svg":
         return svg.encode("utf-8", "replace")
     if ending == ".pdf":

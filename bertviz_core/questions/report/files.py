@@ -1,14 +1,18 @@
 """Create the report of an opened model as a file: self-contained HTML, or slides."""
 
+import html
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bertviz_core.errors import Progress
+from bertviz_core.figures.base.export import NO_CAPTION, Caption
+from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.questions.figures import all_figures
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.report.figure_files import require_browser
+from bertviz_core.questions.report.drawing_files import drawing_content
+from bertviz_core.questions.report.figure_files import PPTX, file_content, require_browser
 from bertviz_core.questions.report.page import report_page
 from bertviz_core.questions.report.sections import (
     USUAL,
@@ -20,10 +24,18 @@ from bertviz_core.questions.report.sections import (
     reported_figures,
 )
 from bertviz_core.questions.report.slide_pictures import slide_pictures
-from bertviz_core.questions.report.slides import require_slides, slides_file, slides_of
+from bertviz_core.questions.report.slides import ReportSlide, require_slides, slides_file, slides_of
 
-__all__ = ["PPTX", "USUAL", "report_figures", "report_file", "slides_of_report", "slides_steps"]
-PPTX = ".pptx"
+__all__ = [
+    "PPTX",
+    "USUAL",
+    "drawing_file",
+    "figure_file",
+    "report_figures",
+    "report_file",
+    "slides_of_report",
+    "slides_steps",
+]
 NO_FACTS: Mapping[str, str] = {}
 
 
@@ -87,3 +99,34 @@ def slides_of_report(made: Report, theme: Theme, progress: Progress | None = Non
     """Write a report as a PPTX file, a slide for each figure."""
     pictures = slide_pictures(made.sections, theme, progress)
     return slides_file(slides_of(made), pictures, theme, made.title or f"{made.model}: a report", about=made.about)
+
+
+def figure_file(
+    ending: str,
+    picture: FigureSpec,
+    caption: Caption,
+    theme: Theme,
+    width: int,
+    height: int | None = None,
+    medium: str = "",
+) -> bytes:
+    """Content of a file with a figure, as `figure_files.file_content`, or of a slide, whose texts are text."""
+    if ending != PPTX:
+        return file_content(ending, picture, caption, theme, width, height, medium)
+    return _slide(ReportSection(picture.title, picture.title, picture.alt, picture.drawn(theme), caption, ""), theme)
+
+
+def drawing_file(
+    ending: str, page: str, width: int, theme: Theme, medium: str = "", below: Caption | None = None
+) -> bytes:
+    """Content of a file with a drawing, as `drawing_files.drawing_content`, or of a slide, whose texts are text."""
+    if ending != PPTX:
+        return drawing_content(ending, page, width, theme, medium, below)
+    title = html.unescape(page.partition("<title>")[2].partition("</title>")[0])
+    return _slide(ReportSection(title, title, title, None, below or NO_CAPTION, "", page=page), theme)
+
+
+def _slide(section: ReportSection, theme: Theme) -> bytes:
+    require_slides()
+    slide = ReportSlide(section.title, section.note, (section,))
+    return slides_file((slide,), slide_pictures((section,), theme), theme, section.title)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from bertviz_core.errors import Progress
 from bertviz_core.figures.base.export import (
-    SLIDE,
+    NO_CAPTION,
     WIDTH,
-    Caption,
     captioned_svg,
     description,
     without_selection,
@@ -17,11 +16,8 @@ from bertviz_core.questions.report.drawing_files import page_drawing
 from bertviz_core.questions.report.figure_files import Renderer, browser, by_browser, image_of
 from bertviz_core.questions.report.sections import ReportSection
 
-SCALE = 2
-"""Pixels of a picture per pixel of a slide of 1,600 x 900, for projectors of four times as many."""
-
-
-NO_CAPTION = Caption("", ())
+SHAPE = 2.3
+"""Width of the place of a picture on a slide per its height."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +25,7 @@ class SlidePicture:
     """A figure as a picture, and its texts, which stand on the slide as text."""
 
     png: bytes
-    """The picture, 16:9."""
+    """The picture without its title."""
     reading: str
     """How it is read, and its model and text; may be empty."""
     alt: str
@@ -70,17 +66,22 @@ def slide_pictures(
 async def _picture(started: Renderer, section: ReportSection, theme: Theme) -> SlidePicture:
     if section.page:
         drawing = await page_drawing(started, section.page)
-        svg, reading, alt = drawing.captioned(theme), drawing.caption, drawing.caption
+        svg, reading, alt = (
+            drawing.captioned(theme, NO_CAPTION),
+            section.caption.line or drawing.caption,
+            drawing.caption,
+        )
     else:
         reading, alt = section.caption.line, description(section.alt, section.caption)
         svg = captioned_svg(await _plotly_svg(started, section), section.title, NO_CAPTION, theme, alt)
-    return SlidePicture(await image_of(started, ".png", svg, theme, alt, SLIDE, SCALE), reading, alt)
+    return SlidePicture(await image_of(started, ".png", svg, theme, alt), reading, alt)
 
 
 async def _plotly_svg(started: Renderer, section: ReportSection) -> str:
     figure = without_selection(section.figure)
     height = figure.layout.height or 450
-    figure.update_layout(width=WIDTH)
-    opts = {"format": "svg", "scale": 1, "width": WIDTH, "height": height}
+    width = round(max(WIDTH, height * (16 / 9 if section.note else SHAPE)))
+    figure.update_layout(width=width)
+    opts = {"format": "svg", "scale": 1, "width": width, "height": height}
     drawing: bytes = await started.calc_fig(figure, opts=opts)
     return drawing.decode()

@@ -13,7 +13,7 @@ from bertviz_core.figures.base.axes import wrapped
 from bertviz_core.figures.base.export import (
     spelled,
 )
-from bertviz_core.figures.base.style import Theme
+from bertviz_core.figures.base.style import FAMILY, Theme
 from bertviz_core.lazy_imports import optional
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.report.page import cell_text
@@ -177,11 +177,11 @@ def _add_figure(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture
 
 
 def _boxes(noted: bool) -> tuple[Box, Box]:
-    """Where the picture of a slide stands, 16:9, and its note: in the middle without one, else left of it."""
+    """Where the picture of a slide stands, and its note: as wide as the slide without one, else 16:9 and left of it."""
     high = BOTTOM - MIDDLE
     wide = high * 16 / 9
     right = EDGE + wide + GAP
-    return (EDGE if noted else (PAGE_WIDTH - wide) / 2, MIDDLE, wide, high), (
+    return (EDGE, MIDDLE, wide if noted else PAGE_WIDTH - 2 * EDGE, high), (
         right,
         MIDDLE,
         PAGE_WIDTH - EDGE - right,
@@ -195,6 +195,10 @@ def _add_picture(slide: "DrawnSlide", picture: SlidePicture, box: Box) -> None:
     shape = slide.shapes.add_picture(BytesIO(picture.png), _emu(left), _emu(top), _emu(width))
     if shape.height > _emu(height):
         shape.width, shape.height = round(shape.width * _emu(height) / shape.height), _emu(height)
+    shape.left, shape.top = (
+        shape.left + (_emu(width) - shape.width) // 2,
+        shape.top + (_emu(height) - shape.height) // 2,
+    )
     for properties in shape.element.iter("{*}cNvPr"):
         properties.set("descr", _line(picture.alt))
 
@@ -236,7 +240,7 @@ def _write(
         backwards = is_right_to_left(paragraph.text)
         paragraph.alignment = PP_ALIGN.RIGHT if backwards else PP_ALIGN.LEFT
         for run in paragraph.runs:
-            run.font.size = _emu(size / POINTS)
+            run.font.size, run.font.name = _emu(size / POINTS), FAMILY
             if colour:
                 run.font.color.rgb = _colour(colour)
 

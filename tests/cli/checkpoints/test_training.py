@@ -293,7 +293,7 @@ def test_a_figure_of_the_command_has_the_numbers_of_the_library(
         specs.append(picture)
         return b"kept"
 
-    monkeypatch.setattr(figure, "file_content", keep)
+    monkeypatch.setattr(figure, "figure_file", keep)
     name, *options = shlex.split(words)
     done = command("figure", name, str(folder), *options, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr

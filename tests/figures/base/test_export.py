@@ -15,6 +15,8 @@ import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.figures.base.export import (
+    CAPTION_SIZE,
+    EDGE,
     FONT_FILE,
     SELECTION,
     SLIDE,
@@ -27,13 +29,25 @@ from bertviz_core.figures.base.export import (
     for_medium,
     framed,
     png_scale,
+    slide_room,
     spelled,
     standalone_html,
     with_static_fonts,
     without_selection,
 )
 from bertviz_core.figures.base.spec import FigureSpec
-from bertviz_core.figures.base.style import DARK, FAMILY, FONT, LIGHT, PRINT, colour_bar, layout
+from bertviz_core.figures.base.style import (
+    DARK,
+    FAMILY,
+    FONT,
+    LIGHT,
+    PRINT,
+    TITLE_SIZE,
+    TITLE_TOP,
+    TITLE_WEIGHT,
+    colour_bar,
+    layout,
+)
 from bertviz_core.figures.hidden_states.heatmaps import layer_map, values_heatmap
 from bertviz_core.figures.parameters import parameter_tree_figure
 from tests.helpers.hand_made import TREE
@@ -220,31 +234,75 @@ def test_a_figure_without_a_scale_has_no_range_and_bare_numbers_have_their_own()
     assert colour_range(go.Figure(marks)) == "year, −4 to 3"
 
 
-def test_on_a_slide_the_texts_stand_above_the_drawing_and_model_and_colours_below() -> None:
+TITLED = DRAWING.replace("</svg>", '<g class="g-gtitle"><text>Own title</text></g></svg>')
+"""A drawing with a title by plotly."""
+
+
+@pytest.mark.parametrize("medium", ["", "column", SLIDE])
+@pytest.mark.parametrize("drawing", [DRAWING, TITLED])
+def test_every_file_has_its_title_in_bold_the_picture_and_one_grey_line(drawing: str, medium: str) -> None:
     caption = Caption("A map.", (("org/name", "0a1b"),), (EVIL,), "cosine, −1 to 1")
-    root = ElementTree.fromstring(captioned_svg(DRAWING, "t", caption, LIGHT, medium=SLIDE))
-    above, below = (["".join(each.itertext()) for each in text] for text in root.findall(f"{SVG}text"))
-    assert "".join(above).replace(" ", "") == f"Text: “{EVIL}”".replace(" ", ""), "a long word is broken"
-    assert " ".join(below) == "A map. Model: org/name, revision 0a1b. Colours: cosine, −1 to 1."
-    tops = [[float(each.attrib["y"]) for each in text] for text in root.findall(f"{SVG}text")]
-    (moved,) = [float(each.attrib["transform"].split()[1].rstrip(")")) for each in root.findall(f"{SVG}g")]
-    assert max(tops[0]) < moved < moved + 300 < min(tops[1]) < max(tops[1]) < float(root.attrib["height"])
-    assert EVIL in (root.findtext(f"{SVG}desc") or "")
-    plain = ElementTree.fromstring(captioned_svg(DRAWING, "t", Caption("A map.", ()), LIGHT, medium=SLIDE))
-    assert len(plain.findall(f"{SVG}text")) == 1, "a figure without a text has no heading"
+    root = ElementTree.fromstring(captioned_svg(drawing, "Its title", caption, LIGHT, medium=medium))
+    heading, line = root.findall(f"{SVG}text")
+    assert "".join(heading.itertext()) == "Its title"
+    assert (heading.attrib["font-weight"], heading.attrib["fill"], heading.attrib["font-family"]) == (
+        str(TITLE_WEIGHT),
+        LIGHT.text,
+        FONT,
+    )
+    words = "".join("".join(each.itertext()) for each in line)
+    assert words.replace(" ", "") == caption.line.replace(" ", ""), "a long word is broken"
+    assert (line.attrib["fill"], line.attrib["font-family"]) == (LIGHT.muted, FONT)
+    assert {each.attrib["x"] for text in (heading, line) for each in text} == {str(EDGE)}
+    assert "Own title" not in "".join(root.itertext()), "one title is enough"
+    first, last = float(heading[0].attrib["y"]), float(line[-1].attrib["y"])
+    assert first < 30
+    assert last < float(root.attrib["height"])
+    if medium == SLIDE:
+        assert float(root.attrib["width"]) / float(root.attrib["height"]) == pytest.approx(16 / 9)
+
+
+def place_of(root: ElementTree.Element) -> tuple[float, float, float]:
+    """Left, top and scale of the drawing in a file."""
+    (group,) = root.findall(f"{SVG}g")
+    left, top, scale, *_ = [*map(float, re.findall(r"[-\d.]+", group.attrib["transform"])), 1.0]
+    return left, top, scale
+
+
+@pytest.mark.parametrize(("width", "height"), [(400, 300), (1000, 300), (480, 1700), (1000, 480)])
+def test_a_slide_shows_the_picture_as_large_as_fits_between_title_and_line(width: int, height: int) -> None:
+    drawing = DRAWING.replace('width="400" height="300"', f'width="{width}" height="{height}"')
+    root = ElementTree.fromstring(for_medium(captioned_svg(drawing, "t", CAPTION, LIGHT, medium=SLIDE), SLIDE))
+    assert (root.attrib["width"], root.attrib["height"]) == ("1600", "900")
+    left, top, scale = place_of(root)
+    assert left == pytest.approx((1000 - scale * width) / 2, abs=0.1)
+    low = float(root.findall(f"{SVG}text")[1][0].attrib["y"]) - 0.8 * CAPTION_SIZE
+    head = float(root.findall(f"{SVG}text")[0][-1].attrib["y"])
+    assert top > head
+    assert top + scale * height < low
+    room = slide_room("t", CAPTION) - TITLE_TOP - 1.3 * TITLE_SIZE
+    assert max(scale * width / 1000, scale * height / room) == pytest.approx(1, rel=1e-3)
+
+
+@pytest.mark.parametrize(("width", "height", "filled"), [(400, 200, 1000), (1250, 100, 1000), (400, 900, 333)])
+def test_a_drawing_fills_the_width_of_its_file_up_to_three_quarters_high(width: int, height: int, filled: int) -> None:
+    drawing = DRAWING.replace('width="400" height="300"', f'width="{width}" height="{height}"')
+    root = ElementTree.fromstring(captioned_svg(drawing, "t", CAPTION, LIGHT, wide=1000))
+    assert float(root.attrib["width"]) == 1000
+    assert place_of(root)[2] * width == pytest.approx(filled, abs=1)
 
 
 def test_the_caption_stands_below_the_drawing_and_above_the_edge() -> None:
     caption = Caption("word " * 60, (("tiny", "abc"),))
     root = ElementTree.fromstring(captioned_svg(DRAWING, EVIL, caption, DARK, EVIL))
-    heights = [float(each.attrib["y"]) for each in root.iter(f"{SVG}tspan")]
+    heights = [float(each.attrib["y"]) for each in root.findall(f"{SVG}text")[1]]
     assert len(heights) > 5
     assert min(heights) > 300
     assert max(heights) < float(root.attrib["height"])
     assert all(low < high for low, high in zip(heights, heights[1:], strict=False))
     assert root.findtext(f"{SVG}title") == EVIL
     assert (root.findtext(f"{SVG}desc") or "").startswith(EVIL)
-    assert [each.tag.removeprefix(SVG) for each in root] == ["title", "desc", "style", "rect", "svg", "text"]
+    assert [each.tag.removeprefix(SVG) for each in root] == ["title", "desc", "style", "rect", "g", "text", "text"]
     assert root.attrib["role"] == "img"
 
 
@@ -256,30 +314,12 @@ def test_files_carry_the_typeface_of_the_page() -> None:
     for style in (page, drawing.findtext(f"{SVG}style") or ""):
         (file,) = re.findall(r"@font-face\{font-family:'Source Sans';[^}]*url\(data:font/woff2;base64,([^)]+)\)", style)
         assert base64.b64decode(file) == FONT_FILE.read_bytes()
-    assert [each.attrib["font-family"] for each in drawing.findall(f"{SVG}text")] == [FONT]
-
-
-@pytest.mark.parametrize(("width", "height"), [(400, 300), (1000, 300), (480, 1700)])
-def test_a_slide_shows_the_whole_drawing_in_its_middle(width: int, height: int) -> None:
-    """The box that is shown is 16:9, contains the drawing, and is no larger than it must be."""
-    drawing = DRAWING.replace('width="400" height="300"', f'width="{width}" height="{height}"')
-    before = ElementTree.fromstring(captioned_svg(drawing, "t", CAPTION, LIGHT))
-    root = ElementTree.fromstring(for_medium(captioned_svg(drawing, "t", CAPTION, LIGHT), "slide", LIGHT))
-    assert (root.attrib["width"], root.attrib["height"]) == ("1600", "900")
-    left, top, across, down = map(float, root.attrib["viewBox"].split())
-    tall = float(before.attrib["height"])
-    assert across / down == pytest.approx(16 / 9, rel=1e-4)
-    assert (left, top) == (pytest.approx((width - across) / 2, abs=0.1), pytest.approx((tall - down) / 2, abs=0.1))
-    assert min(across - width, down - tall) == pytest.approx(0, abs=0.1)
-    paper = root.find(f"{SVG}rect")
-    assert paper is not None
-    assert [paper.attrib[side] for side in ("x", "y", "width", "height")] == root.attrib["viewBox"].split()
-    assert len(list(root.iter())) == len(list(before.iter())) + 1
+    assert [each.attrib["font-family"] for each in drawing.findall(f"{SVG}text")] == [FONT, FONT]
 
 
 def test_a_column_is_85_millimetres_wide_and_keeps_its_proportions() -> None:
     before = captioned_svg(DRAWING, "t", CAPTION, LIGHT)
-    root = ElementTree.fromstring(for_medium(before, "column", LIGHT))
+    root = ElementTree.fromstring(for_medium(before, "column"))
     _, _, width, height = map(float, root.attrib["viewBox"].split())
     assert root.attrib["width"] == "85mm"
     assert float(root.attrib["height"].removesuffix("mm")) == pytest.approx(85 * height / width, rel=1e-4)
@@ -290,7 +330,7 @@ def test_what_is_no_drawing_is_refused() -> None:
     for refused in (
         lambda: captioned_svg("<p/>", "", CAPTION, LIGHT),
         lambda: framed("<p/>", LIGHT),
-        lambda: for_medium("<p/>", "slide", LIGHT),
+        lambda: for_medium("<p/>", "slide"),
     ):
         with pytest.raises(ValueError, match="size|width"):
             refused()

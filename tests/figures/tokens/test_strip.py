@@ -60,8 +60,10 @@ def test_every_token_is_a_box_of_its_own_inside_the_picture(
     found = boxes(figure)
     assert len(found) == len(pieces) == len(points(figure))
     low, high = figure.layout.yaxis.range[1], figure.layout.yaxis.range[0]
+    left, right = figure.layout.xaxis.range
+    assert right - left <= pixels
     for place, one in enumerate(found):
-        assert 0 <= one[0] < one[2] <= figure.layout.xaxis.range[1] <= pixels
+        assert left <= one[0] < one[2] <= right
         assert low <= one[1] < one[3] <= high
         for other in found[:place]:
             assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from bertviz_core.figures.base import export
-from bertviz_core.figures.base.style import FAMILY, FONT, WIDE, WIDTHS, Theme, width_class
+from bertviz_core.figures.base.style import FAMILY, FONT, TITLE_SIZE, TITLE_TOP, WIDE, WIDTHS, Theme, width_class
 from bertviz_core.figures.pages import FIRST, PAGES
 from ui.components import component, file_text
 from ui.session import PRESENT, TEXT_STORE, WINDOW_WIDTH, stored
@@ -67,7 +67,7 @@ def view_links(views: Sequence[str], current: str, name: str, key: str) -> None:
 
 PAGE_WIDTH = "page_width"
 """Key of the component; its stylesheet makes it take no space."""
-_page_width = component(PAGE_WIDTH, html="<div></div>", js=_text("page_width.js"))
+_page_width = component(PAGE_WIDTH, html='<div class="images"></div>', js=_text("page_width.js"))
 
 
 MOST_PIXELS = 10_000
@@ -281,7 +281,6 @@ def whole_view_link(carried: Sequence[tuple[str, str]], key: str) -> None:
     _link(key=key, data={"carried": [list(each) for each in carried]}, width="content", height="content")
 
 
-_BUTTONS = '<div><button data-format="png">PNG</button><button data-format="svg">SVG</button></div>'
 _BUTTONS_CSS = """
 div { display: flex; gap: 0.5rem; }
 button {
@@ -294,9 +293,11 @@ button:hover, button:focus-visible {
 }
 button:focus-visible { box-shadow: 0 0 0 2px var(--st-primary-color); }
 """
+IMAGES: Mapping[str, str] = {"PNG": "png", "SVG": "svg"}
+"""Label of a button -> format of the image that it saves."""
 _figure_download = component(
     "figure_download",
-    html=_BUTTONS,
+    html='<div class="images"></div>',
     css=_BUTTONS_CSS,
     js=_text("figure_download.js"),
 )
@@ -312,14 +313,15 @@ def figure_download(
     again: Any = None,
     look: dict[str, Any] | None = None,
     medium: str = "",
+    formats: Mapping[str, str] = IMAGES,
+    width: int = 0,
 ) -> None:
-    """Show the two buttons of a chart.
+    """Show the buttons of a chart's images; `formats` has their labels.
 
     Without the figure `again`, in the theme of the files, the chart is saved as it is on the page; a component that
     draws its own file (on "attention:draw") has a `look`. The medium is "slide", "column", or "" for the size of the
     page.
     """
-    heading, below = export.slide_words(caption) if medium == export.SLIDE else ("", caption.line)
     sizes: dict[str, Any] = {
         "letters": export.CAPTION_SIZE,
         "line": export.LINE,
@@ -331,6 +333,10 @@ def figure_download(
         "heading": export.HEADING_SIZE,
         "high": export.HEADING_LINE,
         "slide": export.SLIDE_PIXELS,
+        "wide": export.MEDIA[export.SLIDE],
+        "most": export.MOST_HIGH,
+        "title": TITLE_SIZE,
+        "above": TITLE_TOP,
         "column": export.COLUMN_MM,
     }
     data = {
@@ -338,8 +344,6 @@ def figure_download(
         "filename": filename,
         "title": title,
         "caption": caption.line,
-        "heading": heading,
-        "below": below,
         "medium": medium,
         "alt": alt,
         "figure": again.to_json() if again is not None else None,
@@ -347,14 +351,16 @@ def figure_download(
         "theme": theme.name if again is not None else "",
         "paper": theme.paper,
         "text": theme.text,
+        "muted": theme.muted,
         "font": FONT,
         "family": FAMILY,
-        "width": export.MEDIA.get(medium, export.WIDTH),
+        "width": width or export.MEDIA.get(medium, export.WIDTH),
+        "formats": dict(formats),
         "least": WIDE,
         "sizes": sizes,
         "selection": export.SELECTION,
     }
-    _figure_download(key=f"{chart_key}_images", data=data, width="content", height="content")
+    _figure_download(key=f"{chart_key}_images{medium and f'_{medium}'}", data=data, width="content", height="content")
 
 
 JOURNEY = "journey"

@@ -2,13 +2,14 @@
 const SVG = "http://www.w3.org/2000/svg";
 
 export default function ({ data, parentElement }) {
-  for (const format of ["png", "svg"]) {
-    const button = parentElement.querySelector(`[data-format=${format}]`);
-    button.dataset.theme = data.theme;
-    button.dataset.medium = data.medium;
-    button.setAttribute("aria-label", `Download ${data.filename} as ${format.toUpperCase()}`);
+  const row = parentElement.querySelector(".images");
+  row.replaceChildren(...Object.entries(data.formats).map(([label, format]) => {
+    const button = Object.assign(document.createElement("button"), { textContent: label });
+    Object.assign(button.dataset, { format, theme: data.theme, medium: data.medium });
+    button.setAttribute("aria-label", `Download ${data.filename} as ${label.includes("PNG") ? label : format.toUpperCase()}`);
     button.onclick = async () => saved(data.look ? askedFor(data) : await charted(data), format, data);
-  }
+    return button;
+  }));
 }
 
 // The drawing of a chart that is on the page; null where there is none.
@@ -20,9 +21,9 @@ function charted(data) {
 
 // The drawing of a view that draws itself; null where no view of this name is on the page.
 function askedFor({ chart, look, font }) {
-  const part = chart.endsWith("_atlas") ? "atlas" : "head";
+  const part = chart.endsWith("_atlas") ? "atlas" : "head", name = chart.split("_")[0];
   const detail = { part, look, font, svg: null };
-  document.dispatchEvent(new CustomEvent("attention:draw", { detail }));
+  document.dispatchEvent(new CustomEvent(`${name}:draw`, { detail }));
   return detail.svg;
 }
 
@@ -51,17 +52,20 @@ async function typeface(family) {
   return `@font-face{font-family:'${family}';font-weight:200 900;src:url(${inside}) format('woff2')}`;
 }
 
-// The drawing, its caption below in as many lines as it needs, on a slide its texts above, and what it shows in words.
+// The drawing as bertviz_core/figures/base/export.py lays it out: its title in bold, the picture, one grey line of its
+// sources, and what it shows in words.
 function captioned(drawn, data, face) {
-  const { letters, line, edge } = data.sizes;
+  const { letters, line, edge, heading, high, most, wide } = data.sizes;
   const inner = new DOMParser().parseFromString(drawn, "image/svg+xml").documentElement;
-  const width = parseFloat(inner.getAttribute("width"));
-  const height = parseFloat(inner.getAttribute("height"));
-  const { heading, high } = data.sizes;
-  const lines = wrapped(data.below, width - 2 * edge, `${letters}px ${data.font}`);
-  const above = data.heading ? wrapped(data.heading, width - 2 * edge, `${heading}px ${data.font}`) : [];
-  const top = above.length ? high * above.length + edge : 0;
-  const whole = top + height + line * lines.length + edge;
+  const own = { width: parseFloat(inner.getAttribute("width")), height: parseFloat(inner.getAttribute("height")) };
+  const cut = withoutTitle(inner, data.sizes), tall = own.height - cut, slide = data.medium === "slide";
+  const full = slide ? wide : data.look ? data.width : 0, width = full || own.width;
+  const heads = wrapped(data.title, width - 2 * edge, `600 ${heading}px ${data.font}`);
+  const lines = wrapped(data.caption, width - 2 * edge, `${letters}px ${data.font}`);
+  const top = high * heads.length + edge / 2, bottom = line * lines.length + edge;
+  const [across, down] = data.sizes.slide, room = (width * down) / across - top - bottom;
+  const scale = slide ? Math.min(width / own.width, room / tall) : full ? Math.min(full / own.width, data.medium === "column" ? Infinity : (most * full) / tall) : 1;
+  const whole = slide ? top + room + bottom : top + scale * tall + bottom;
   const root = element("svg", { width, height: whole, viewBox: `0 0 ${width} ${whole}`, role: "img" });
   root.append(
     element("title", {}, data.title),
@@ -69,34 +73,38 @@ function captioned(drawn, data, face) {
     element("style", {}, face),
     element("rect", { width, height: whole, fill: data.paper }),
   );
-  const place = element("g", top ? { transform: `translate(0 ${top})` } : {});
+  const from = [(width - scale * own.width) / 2, top + (whole - top - bottom - scale * tall) / 2 - scale * cut];
+  const place = element("g", { transform: `translate(${from.join(" ")}) scale(${scale})` });
   place.append(document.importNode(inner, true));
-  root.append(place, ...(top ? [written(above, heading, high, 0, data)] : []));
-  root.append(written(lines, letters, line, top + height - 6, data));
+  root.append(place, written(heads, heading, high, 0, data.text, 600, data), written(lines, letters, line, whole - bottom - 6, data.muted, 400, data));
   const size = sized(root, width, whole, data);
   return { text: new XMLSerializer().serializeToString(root), ...size, words: root.children[1].textContent };
 }
 
+// A drawing by plotly loses its title; how many pixels at its top are then empty.
+function withoutTitle(drawing, { above, title }) {
+  const own = drawing.querySelector(".g-gtitle");
+  if (!own?.querySelector("text")) return 0;
+  own.remove();
+  return above + 1.3 * title * Math.max(own.querySelectorAll(".line").length, 1);
+}
+
 // Lines of text below a place.
-function written(lines, letters, high, top, { font, text: fill, sizes }) {
-  const text = element("text", { "font-family": font, "font-size": letters, fill });
+function written(lines, letters, high, top, fill, weight, { font, sizes }) {
+  const text = element("text", { "font-family": font, "font-size": letters, "font-weight": weight, fill });
   lines.forEach((words, index) => {
     text.append(element("tspan", { x: sizes.edge, y: top + high * (index + 1) }, words));
   });
   return text;
 }
 
-// The size of the medium, as bertviz_core/figures/base/export.py has it: a slide with the drawing in its middle, as large
-// as fits, or a column of a paper. What is painted has pixels.
-function sized(root, width, height, { medium, paper, sizes }) {
-  const put = (node, attributes) => Object.entries(attributes).forEach(([name, value]) => node.setAttribute(name, value));
-  if (medium === "column") put(root, { width: `${sizes.column}mm`, height: `${(sizes.column * height) / width}mm` });
-  if (medium !== "slide") return { width, height };
-  const [across, down] = sizes.slide, whole = Math.max(width, (height * across) / down), tall = (whole * down) / across;
-  const place = { x: (width - whole) / 2, y: (height - tall) / 2, width: whole, height: tall };
-  put(root, { width: across, height: down, viewBox: Object.values(place).join(" ") });
-  root.querySelector("style").after(element("rect", { ...place, fill: paper }));
-  return { width: across, height: down };
+// The size of the medium: a slide, or a column of a paper. What is painted has pixels.
+function sized(root, width, height, { medium, sizes }) {
+  const [across, down] = sizes.slide, { column } = sizes;
+  const size = medium === "slide" ? { width: across, height: down } : { width, height };
+  const stated = medium === "column" ? { width: `${column}mm`, height: `${(column * height) / width}mm` } : size;
+  for (const [name, value] of Object.entries(stated)) root.setAttribute(name, value);
+  return size;
 }
 
 function element(name, attributes, words = "") {
@@ -169,8 +177,6 @@ function save(blob, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;
-  document.body.append(link);
-  link.click();
-  link.remove();
+  link.click(); // outside of the page, which a click in it would make close what the button is in
   URL.revokeObjectURL(link.href);
 }

@@ -206,11 +206,6 @@ function draw(view, same = false) {
   say(view);
 }
 
-function allTitle(view, kind) {
-  const { layers, heads } = view.store.atlas;
-  return `${kind} ${view.where ? `${view.where} each layer` : `of all ${layers * heads} heads`} — ${view.title}`;
-}
-
 function titleOf(view, kind) {
   if (view.mode === "lines" && view.heads.length > 1) return `${kind} of ${view.heads.length} ${view.where ? "layers" : "heads"} — ${view.title}`;
   return `${kind} ${view.where === "in" ? "in " : view.where ? "" : "of "}${headName(view, ...view.opened)} — ${view.title}`;

@@ -1,6 +1,6 @@
 // The drawing as a whole: what is chosen and open, and the requests to the server. Called again with every message and
 // every change of theme, on the same element. Opening draws at once; the server gets a message for the address and the parts.
-const MARGIN = 12; // at the sides of a saved drawing
+const MARGIN = 12, HEAD = 36; // at the sides of a saved drawing, and above it, for its title
 const SLIDE = [1600, 900], LEAST_ACROSS = 1600; // pixels of a slide, and across any saved picture
 const PAPER = matchMedia("print"), PAPER_WIDTH = 1100;
 const ACCENT = { light: "#0072B2", dark: "#4FA3D6", print: "#0072B2" };
@@ -38,6 +38,7 @@ function newView(root) {
   const view = { root, serial: 0, path: { token: 0, open: "", head: null, key: null }, change: "", mean: false, back: false, cursor: null, heads: {}, drawnAt: 0, rows: [], laneOf: [] };
   view.sheet = root.querySelector(".sheet");
   view.live = root.querySelector(".live");
+  document.addEventListener("journey:draw", ({ detail }) => answer(view, detail));
   view.bar = root.querySelector(".bar");
   view.watcher = new ResizeObserver(() => Math.abs(view.sheet.clientWidth - view.drawnAt) > 1 && draw(view));
   view.measure = () => view.header.measures.find(({ key }) => key === view.colour) ?? view.header.measures[0];
@@ -211,7 +212,7 @@ function buildBar(view) {
   });
   const saves = ["SVG", "PNG", "Slide 16:9"].map((kind) => {
     const slide = kind.startsWith("Slide"), as = slide ? `PNG of ${SLIDE.join(" × ")} pixels` : kind;
-    const node = make("button", { type: "button", textContent: kind.split(" ").at(-1), ariaLabel: kind, title: `Save the current drawing as ${as}` });
+    const node = make("button", { type: "button", textContent: kind.split(" ").at(-1), ariaLabel: kind, title: `Save the current drawing as ${as}`, hidden: Boolean(view.send) }); // a page has a control of its own
     node.addEventListener("click", () => save(view, slide ? "PNG" : kind, slide));
     return node;
   });
@@ -222,16 +223,16 @@ function buildBar(view) {
 }
 
 // What is on the screen as a file, with what it is of; without what only helps to use it.
-function captioned(view) {
+function captioned(view, alone = true) {
   view.filed = true;
   draw(view);
-  const svg = asFile(view);
+  const svg = asFile(view, alone);
   view.filed = false;
   draw(view);
   return svg;
 }
 
-function asFile(view) {
+function asFile(view, alone) {
   const { sheet } = view, svg = sheet.firstChild.cloneNode(true);
   // Elsewhere the letters are of another font: each text keeps the width that it has here.
   const shown = sheet.firstChild.querySelectorAll("text");
@@ -239,7 +240,7 @@ function asFile(view) {
   for (const node of svg.querySelectorAll(".act, .close")) node.remove();
   const about = aboutOf(view);
   svg.prepend(Object.assign(document.createElementNS(NS, "title"), { textContent: about }));
-  addCaption(view, svg, about);
+  addCaption(view, svg, about, alone);
   return svg;
 }
 
@@ -251,6 +252,16 @@ function onSlide(svg, paper) {
   const place = { x: x - (whole - width) / 2, y: y - (tall - height) / 2, width: whole, height: tall };
   for (const [name, value] of Object.entries({ viewBox: Object.values(place).join(" "), width: across, height: down })) svg.setAttribute(name, value);
   svg.prepend(el("rect", { ...place, fill: paper }));
+}
+
+// Answers who asks for a picture of this drawing with it as SVG, in other colours too.
+function answer(view, detail) {
+  const { header } = view, { look } = header;
+  if (!view.root.isConnected) return;
+  header.look = detail.look ?? look;
+  detail.svg = new XMLSerializer().serializeToString(captioned(view, false));
+  header.look = look;
+  draw(view);
 }
 
 async function save(view, kind, slide = false) {
@@ -273,13 +284,17 @@ function keepWidth(node, width) {
   return node;
 }
 
-// What a saved drawing is of, below it.
-function addCaption(view, svg, about) {
-  const { x, y, width, height } = svg.viewBox.baseVal, lines = wrapped(about, width - 24, 4), added = 20 * lines.length + 10;
+// Margins of a saved drawing; where it stands alone, its title above and what it is of below it, too.
+function addCaption(view, svg, about, alone) {
+  const { x, y, width, height } = svg.viewBox.baseVal, top = alone ? HEAD : 0, lines = alone ? wrapped(about, width - 24, 4) : [];
+  const added = alone ? 20 * lines.length + 10 + top : 0;
   svg.setAttribute("height", (svg.getAttribute("height") * (height + added)) / height);
   svg.setAttribute("width", (svg.getAttribute("width") * (width + 2 * MARGIN)) / width);
-  svg.setAttribute("viewBox", `${x - MARGIN} ${y} ${width + 2 * MARGIN} ${height + added}`);
-  svg.prepend(el("rect", { x: x - MARGIN, y, width: width + 2 * MARGIN, height: height + added, fill: view.look.paper }));
+  svg.setAttribute("viewBox", `${x - MARGIN} ${y - top} ${width + 2 * MARGIN} ${height + added}`);
+  svg.prepend(el("rect", { x: x - MARGIN, y: y - top, width: width + 2 * MARGIN, height: height + added, fill: view.look.paper }));
+  if (!alone) return;
+  const [head] = wrapped(aboutOf(view).split(" (revision")[0], width * 0.65, 1);
+  svg.append(label(view, head, x + 2, y + 22 - HEAD, { size: 20, weight: 600, className: "label title" }));
   svg.append( ...lines.map((line, at) => keepWidth(label(view, line, x + 2, y + height + 16 + 20 * at, { fill: view.look.muted, className: "label caption" }), textWidth(line))));
 }
 
@@ -297,5 +312,5 @@ function startAlone() {
   // In a frame of a page on paper, the height of the window is that of the frame.
   document.querySelector(".journey").classList.toggle("framed", window.parent !== window);
   journeyView({ data, parentElement: document.body, setStateValue: null });
-  document.picture = () => new XMLSerializer().serializeToString(captioned(document.querySelector(".journey").view));
+  document.picture = () => new XMLSerializer().serializeToString(captioned(document.querySelector(".journey").view, false));
 }
