@@ -78,8 +78,10 @@ APART = """(() => {
   if (!card || !words.length) return false;
   const inside = card.left >= 0 && card.top >= 0 && card.right <= innerWidth && card.bottom <= innerHeight;
   const note = document.querySelector(".lesson-card .note");
-  const meets = (box) => box.left < card.right && card.left < box.right && box.top < card.bottom && card.top < box.bottom;
-  return inside && note.scrollHeight <= note.clientHeight + 1 && !words.some((each) => meets(each.getBoundingClientRect()))
+  const meets = ({ left, right, top, bottom }) =>
+    left < card.right && card.left < right && top < card.bottom && card.top < bottom;
+  const covered = words.some((each) => meets(each.getBoundingClientRect()));
+  return inside && !covered && note.scrollHeight <= note.clientHeight + 1
     && document.querySelector("[data-testid=stMain]").scrollTop === 0;
 })()"""
 """Whether the card is whole in the window with its whole note, beside all words of the drawing; nothing is scrolled."""

@@ -161,18 +161,21 @@ def test_a_click_in_an_enlarged_figure_is_where_the_pointer_is(page: Page, serve
 
 FITTED = """(() => {
   const shown = (each) => each.checkVisibility() && each.getBoundingClientRect().height > 0;
-  const frame = "[data-testid=stSidebar], [data-testid=stHeader], .stMain :is(input, select, textarea), .stMain button:not(.lesson-card *)";
+  const bars = "[data-testid=stSidebar], [data-testid=stHeader]", fields = ".stMain :is(input, select, textarea)";
+  const frame = `${bars}, ${fields}, .stMain button:not(.lesson-card *)`;
   const place = document.querySelector("[data-picture]");
   if (!place || [...document.querySelectorAll(frame)].some(shown)) return false;
   const roots = [place, ...place.querySelectorAll("*")].flatMap((each) => each.shadowRoot ?? []);
-  const drawn = place.querySelector(".main-svg, canvas") ?? roots.map((each) => each.querySelector(".sheet svg, .halves")).find(Boolean);
+  const inside = roots.map((each) => each.querySelector(".sheet svg, .halves")).find(Boolean);
+  const drawn = place.querySelector(".main-svg, canvas") ?? inside;
   if (!drawn) return false;
-  const box = drawn.getBoundingClientRect(), head = [...document.querySelectorAll(".stMain :is(h1, .lesson-card .note)")].filter(shown);
+  const box = drawn.getBoundingClientRect();
+  const head = [...document.querySelectorAll(".stMain :is(h1, .lesson-card .note)")].filter(shown);
   return box.height >= 0.3 * innerHeight && box.left >= 0 && box.right <= innerWidth && box.bottom <= innerHeight
     && head.length > 0 && head.every((each) => each.getBoundingClientRect().bottom <= box.top)
     && document.querySelector("[data-testid=stMain]").scrollHeight <= innerHeight;
 })()"""
-"""Whether title or note stand above one picture, which is whole in the window, and nothing of the page around is seen."""
+"""Whether title or note stand above one picture, which is whole in the window; nothing of the page around is seen."""
 
 
 @pytest.mark.slow
