@@ -2,8 +2,9 @@
 
 import streamlit as st
 
+from bertviz_core.figures.pages import PAGES
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.views.journey import VIEWS, about_journey
+from bertviz_core.questions.views.journey import PURPOSE, VIEWS, about_journey
 from ui.engine import show_page
 from ui.lessons import tour
 from ui.views.journey import SPECIAL, text_and_ending
@@ -17,4 +18,12 @@ def texts() -> Options:
         return text_and_ending(not (tour.is_open() or st.context.is_embedded))
 
 
-show_page("journey", VIEWS, about_journey, special=SPECIAL, texts=texts, open_model=shared_model_of)
+show_page(
+    "journey",
+    VIEWS,
+    about_journey,
+    special=SPECIAL,
+    texts=texts,
+    open_model=shared_model_of,
+    question_of=lambda _: f"{PAGES['journey'].question} {PURPOSE}",
+)

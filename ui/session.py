@@ -105,6 +105,11 @@ def is_presenting() -> bool:
     return st.query_params.get(PRESENT) == "true" and not st.context.is_embedded
 
 
+def figure_fills() -> bool:
+    """Whether one figure fills the window."""
+    return figure_only() or is_presenting()
+
+
 def look_for_models() -> tuple[Offer, ...]:
     """Look once a run which models there are to choose from; those that can run a text here come first."""
     offered = offers(settings())

@@ -19,7 +19,16 @@ from ui.server.access import ABSENT, absent_words, nearest_page
 from ui.server.monitoring import model_fact
 from ui.session import require_sign_in
 from ui.widgets.downloads import PageReport
-from ui.widgets.heading import SESSION, beside_title, keep_texts, panel, read_tab_texts, text_inputs, text_on_page
+from ui.widgets.heading import (
+    SESSION,
+    beside_title,
+    keep_texts,
+    panel,
+    read_tab_texts,
+    restore_texts_again,
+    text_inputs,
+    text_on_page,
+)
 from ui.widgets.models import model_select, reads_text, second_select
 from ui.widgets.run_model import no_such_page, shown_to_user
 
@@ -51,6 +60,8 @@ if unread := registry.clean():
 absent = st.query_params.pop(ABSENT, "") or session.stored(ABSENT, "")
 session.store(ABSENT, absent if here == FIRST else "")
 again = navigation.arrive(here) or navigation.returning()
+if not again:
+    restore_texts_again()
 is_drawing = session.stored(pins.DRAWING) is not None  # pinned views, one after the other
 if is_drawing:
     pins.leave_after_the_last()
@@ -129,10 +140,10 @@ else:
             glossary(here)
         model_and_text()
         keep_texts()
-session.store(session.PIXELS, page_width(session.figure_only(), LARGER if session.is_presenting() else 1.0))
+session.store(session.PIXELS, page_width(session.figure_fills(), LARGER if session.is_presenting() else 1.0))
 if session.is_presenting():
     presenter()
-if session.figure_only() and not window_height():
+if session.figure_fills() and not window_height():
     st.stop()  # the browser resends the address at once
 if again:
     st.stop()  # the browser now opens the whole address

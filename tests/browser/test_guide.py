@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import until
 from tests.browser.test_journey import opened
 
 pytestmark = pytest.mark.browser
@@ -18,7 +19,7 @@ def opened_layer(page: Page) -> int:
 
 
 @pytest.mark.slow
-def test_the_guide_goes_by_keys_and_leaves_the_drawing_as_it_stands(page: Page, server: str) -> None:
+def test_the_guide_goes_by_keys_and_gives_the_drawing_back(page: Page, server: str) -> None:
     opened(page, server, text="The bank of the river was steep.", query=2)
     count = page.locator(".lesson-card .count")
     page.get_by_role("link", name="Guide: ").click()
@@ -52,8 +53,8 @@ def test_the_guide_goes_by_keys_and_leaves_the_drawing_as_it_stands(page: Page, 
     expect(text).to_have_value("The bank of the river was steep.")
     page.get_by_role("button", name="Leave").click()
     expect(page.locator(".lesson-card")).to_have_count(0)
-    expect(page).to_have_url(re.compile(r"\?query=6&layer=most&head=0$|layer=most&head=0&query=6$"))
-    expect(page.locator(f"[data-name='Head 0 of layer {layer}'][aria-pressed='true']")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"\?query=2$"))
+    expect(page.locator("[data-name='Token 2: bank'][aria-pressed='true']")).to_be_visible()
 
 
 @pytest.mark.slow
@@ -68,3 +69,45 @@ def test_leaving_the_guide_opens_again_what_the_reader_had_open(page: Page, serv
     page.get_by_role("button", name="Leave").click()
     expect(page.locator("[data-name='Head 3 of layer 5'][aria-pressed='true']")).to_be_visible()
     assert opened_layer(page) == 5
+
+
+APART = """(() => {
+  const card = document.querySelector(".lesson-card .inner")?.getBoundingClientRect();
+  const roots = [...document.querySelectorAll(".st-key-journey *")].flatMap((each) => each.shadowRoot ?? []);
+  const words = roots.flatMap((root) => [...root.querySelectorAll(".sheet svg text")]);
+  if (!card || !words.length) return false;
+  const inside = card.left >= 0 && card.top >= 0 && card.right <= innerWidth && card.bottom <= innerHeight;
+  const note = document.querySelector(".lesson-card .note");
+  const meets = ({ left, right, top, bottom }) =>
+    left < card.right && card.left < right && top < card.bottom && card.top < bottom;
+  const covered = words.some((each) => meets(each.getBoundingClientRect()));
+  return inside && !covered && note.scrollHeight <= note.clientHeight + 1
+    && document.querySelector("[data-testid=stMain]").scrollTop === 0;
+})()"""
+"""Whether the card is whole in the window with its whole note, beside all words of the drawing; nothing is scrolled."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1920, 1400, 900, 390])
+def test_at_every_step_the_card_is_whole_and_covers_no_word_and_leave_gives_all_back(
+    page: Page, server: str, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    try:
+        opened(page, server, query=2, layer=3)
+        address = page.url
+        text = page.locator("textarea[aria-label='Second text, one input with the first']")
+        before = text.input_value() if width > 900 else None
+        page.get_by_role("link", name="Guide: ").click()
+        for step in range(1, 11):
+            expect(page.locator(".lesson-card .count")).to_have_text(f"step {step} of 10")
+            until(page, APART)
+            page.keyboard.press("ArrowRight")
+        page.get_by_role("button", name="Leave").click()
+        expect(page.locator(".lesson-card")).to_have_count(0)
+        expect(page).to_have_url(address)
+        expect(page.locator("[data-name='Close layer 3']" if width > 640 else ".journey svg").first).to_be_visible()
+        if before is not None:
+            expect(text).to_have_value(before)
+    finally:
+        page.set_viewport_size({"width": 1400, "height": 900})

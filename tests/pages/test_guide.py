@@ -77,8 +77,10 @@ def leave(at: AppTest) -> AppTest:
     return at.run()
 
 
-def test_leaving_closes_what_the_steps_have_opened_and_keeps_the_readers_token() -> None:
-    at = leave(opened("journey", layer="0", head="0", query="3", lesson=GUIDE, step="5"))
+def test_leaving_closes_what_the_steps_have_opened_and_gives_the_readers_token_back() -> None:
+    at = opened("journey", query="3")
+    at.query_params.update({"layer": "0", "head": "0", "query": "6", "lesson": GUIDE, "step": "5"})
+    at = leave(at.run())
     assert dict(at.query_params) == {"query": "3"}
     path = header(at)["path"]
     assert (path["token"], path["open"], path["head"]) == (3, "", None)

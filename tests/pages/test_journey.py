@@ -12,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core import open_model
+from bertviz_core.questions.views.journey import PURPOSE
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, visible_text
@@ -390,10 +391,10 @@ def tries(at: AppTest) -> list[dict[str, Any]]:
     return [link for each in found for link in json.loads(each.proto.json)["links"]]
 
 
-def test_the_first_field_is_the_readers_text_and_three_things_can_be_tried() -> None:
+def test_one_field_has_the_text_and_three_things_can_be_tried() -> None:
     at = opened("journey")
-    assert at.main.text_area(key="text_on_page").value == DEFAULT_TEXT
-    at.main.text_area(key="text_on_page").set_value("The river bank was steep.").run()
+    assert [each.key for each in at.text_area] == ["text", "pair"]
+    at.text_area(key="text").set_value("The river bank was steep.").run()
     sent = header(at)
     assert sent["text"] == "The river bank was steep."
     place, first = sent["path"]["token"], tries(at)
@@ -401,7 +402,7 @@ def test_the_first_field_is_the_readers_text_and_three_things_can_be_tried() -> 
     turns = open_model("all-MiniLM-L6-v2").journey("The river bank was steep.").data.turn[:, place]
     assert f"layer={int(turns.argmax())}" in first[0]["address"]
     assert f"change=mask-{place}" in first[1]["address"]
-    assert any("What BERT is" in each.value for each in at.markdown)
+    assert PURPOSE in at.main.markdown[0].value  # below the title, before the drawing
 
 
 def test_without_a_mask_token_a_layer_is_switched_off(models_dir: Path) -> None:
@@ -422,10 +423,10 @@ def test_in_a_lesson_the_page_is_the_drawing_alone() -> None:
     assert not [each for each in at.text_area if each.key == "text_on_page"]
 
 
-def test_the_field_stays_beside_the_reason_why_nothing_is_drawn(models_dir: Path) -> None:
+def test_the_text_stays_beside_the_reason_why_nothing_is_drawn(models_dir: Path) -> None:
     weights = save_tiny("bert", models_dir / "tiny") / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
     at = opened("journey", model="tiny")
     assert len(at.error) == 1
     assert not at.exception
-    assert at.main.text_area(key="text_on_page").value == DEFAULT_TEXT
+    assert at.text_area(key="text").value == DEFAULT_TEXT

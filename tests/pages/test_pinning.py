@@ -219,7 +219,7 @@ def test_the_presenter_has_neither_pins_nor_share_in_sight_and_figures_are_enlar
     sizes: list[Any] = [
         json.loads(each.proto.json) for each in at.get("bidi_component") if "page_width" in each.proto.id
     ]
-    assert [each["enlarged"] for each in sizes] == [1.3]
+    assert [(each["enlarged"], each["tall"]) for each in sizes] == [(1.3, True)]
     usual = opened("tokens")
     assert not [each.proto for each in usual.get("bidi_component") if each.proto.id.endswith("presenter_way_out")]
 

@@ -1,6 +1,6 @@
 """From page to page: what an address names, what is carried, and the way back."""
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qs, urlencode
@@ -16,8 +16,8 @@ from ui.address.registry import NAMES, ROWS, SEVERAL, TYPED, owners, put
 from ui.components.frame import ARRIVE, EXACT, LINK, show_link
 from ui.session import FIGURE, TOUR
 
-Part = Literal["text", "model", "answer", "cause", "embeddings", "layer", "head", "cell"]
-"""A place in the drawing: the text, the model, what comes out, what that depends on, or an opened part."""
+Part = Literal["text", "answer", "embeddings", "layer", "head", "cell"]
+"""A place in the drawing: the text, what comes out, or a part that is opened, whose links the drawing shows."""
 Default = Literal["first", "last", "longest"]
 JOURNEY = "journey"
 PLACE = {"token": "query", "layer": "layer", "head": "head", "key": "key"}
@@ -48,17 +48,9 @@ class JourneyLink:
 
 
 _HEAD = (Name("layer", "{layer}", "first"), Name("head", "{head}", "first"))
-_ROWS = (
+LINKS = (
     JourneyLink("text", "tokens", names=(Name("token", "{token}", "longest"),)),
-    JourneyLink("model", "overview"),
-    JourneyLink("model", "parameters"),
-    JourneyLink("model", "architecture"),
-    JourneyLink("model", "checkpoint"),
     JourneyLink("answer", "predictions", names=(Name("position", "{token}", "longest"),)),
-    JourneyLink("answer", "sentences"),
-    JourneyLink("answer", "corpus"),
-    JourneyLink("cause", "causes"),
-    JourneyLink("cause", "words"),
     JourneyLink("embeddings", "representations", "the sum of every token", "Input"),
     JourneyLink("embeddings", "parameters", "the size of the tables", "Layers", (Name("split", "components"),)),
     JourneyLink("layer", "representations", "all numbers that leave it", "Values", (Name("layer", "{layer}", "last"),)),
@@ -75,15 +67,11 @@ _ROWS = (
         (*_HEAD, Name("query", "{token}", "longest"), Name("key", "{key}")),
     ),
 )
-LINKS: Sequence[JourneyLink] = (
-    *_ROWS,
-    *(JourneyLink("model", page) for page in PAGES if page not in {JOURNEY, *(row.page for row in _ROWS)}),
-)
 """In the order in which they are shown; a view of a page has at most one row with names."""
 
 
 def drawing_links(layers: int, longest: int) -> list[dict[str, Any]]:
-    """The rows for the drawing of one model and text, as JSON; `longest` is the token that is selected by default."""
+    """The rows of opened parts of one model and text, as JSON; `longest` is the token that is selected by default."""
     return [
         {
             "part": row.part,
@@ -94,6 +82,7 @@ def drawing_links(layers: int, longest: int) -> list[dict[str, Any]]:
             **_view(row, layers, longest),
         }
         for row in LINKS
+        if row.part not in ("text", "answer")
     ]
 
 
@@ -247,30 +236,27 @@ def remember_values() -> None:
         st.session_state[BEFORE] = (single, _values(visit().page))
 
 
-def bring_values_back(preserved: Collection[str] = ()) -> None:
+def bring_values_back() -> None:
     """Bring back the values of all controls from before a lesson."""
     single, values = st.session_state.pop(BEFORE, ({}, {}))
-    for name in _single() - set(preserved):
+    for name in _single():
         st.session_state.pop(name, None)
         if name in single:
             st.session_state[name] = single[name]
-    now = {owned: value for owned, value in _values(visit().page).items() if owned[0] in preserved}
-    _show_values(visit().page, {**values, **now})
+    _show_values(visit().page, values)
 
 
 def _single() -> frozenset[str]:
     return NAMES - SEVERAL - set(TYPED)
 
 
-def return_to_view(preserved: Collection[str]) -> None:
+def return_to_view() -> None:
     """Return, in the next run, to the address that the current page had before a lesson, with the models of then."""
     addresses: dict[str, dict[str, list[str]]] = st.session_state.pop(LAST_ADDRESSES, {})
     query = {name: value for name, value in addresses.get(visit().page, {}).items() if name not in EVERYWHERE}
     last = next(reversed(addresses.values()), {})
     query |= {name: value for name, value in last.items() if name in EVERYWHERE}
-    now = {name: st.query_params.get_all(name) for name in preserved if name in st.query_params}
-    before = {name: value for name, value in query.items() if name not in preserved}
-    st.session_state[RETURN] = f"?{urlencode(before | now, doseq=True)}"
+    st.session_state[RETURN] = f"?{urlencode(query, doseq=True)}"
 
 
 def returning() -> str:

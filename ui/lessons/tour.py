@@ -12,7 +12,7 @@ import streamlit as st
 
 from bertviz_core.errors import LessonError
 from bertviz_core.text import counted, escape_markdown
-from ui.address.navigation import bring_values_back, remember_values, return_to_view, visit
+from ui.address.navigation import JOURNEY, bring_values_back, remember_values, return_to_view, visit
 from ui.address.registry import take, whole
 from ui.components.links import Link, address, lesson_card, step_links
 from ui.examples import EXAMPLES
@@ -171,7 +171,7 @@ def step_bar(here: str, pages: Pages, again: str) -> None:
     with st.container(key="tour_bar", gap=None):
         lesson_card(_card(place, here, pages), "tour_card", again)
         help_text = "Ends the tour, and restores your own text and view."
-        st.button("Leave", key="tour_leave", on_click=end_tour, args=(place.lesson.keeps,), help=help_text)
+        st.button("Leave", key="tour_leave", on_click=end_tour, help=help_text)
     if again:
         st.stop()  # the browser now opens the step's whole address
 
@@ -204,6 +204,7 @@ def _card(place: Place, here: str, pages: Pages) -> dict[str, Any]:
         "onward": None if onward is None else asdict(onward),
         "figure": place.view.figure or "",
         "by_keys": is_presenting() or len({each.page for each in lesson.steps}) == 1,
+        "beside": not is_presenting() and here == JOURNEY,
         "present": "" if is_presenting() else place.address(present=True),
     }
 
@@ -221,16 +222,13 @@ def _onward(lesson: Lesson) -> Link | None:
     )
 
 
-def end_tour(preserved: Collection[str] = ()) -> None:
-    """End the tour on the current page; restore the reader's texts, and what every page showed before.
-
-    The names `preserved` in the address stay as they are.
-    """
+def end_tour() -> None:
+    """End the tour on the current page; restore the reader's texts, and what every page showed before."""
     restore_texts()
     st.session_state.pop(TOUR, None)
     take((*NAMES, PRESENT))
-    bring_values_back(preserved)
-    return_to_view(preserved)
+    bring_values_back()
+    return_to_view()
 
 
 def lessons_panel() -> None:

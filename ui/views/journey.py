@@ -33,7 +33,7 @@ from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.texts.hidden_states import HEAD, KEY, LAYER, QUERY
 from bertviz_core.questions.texts.journey import LOOKS, RIBBON, journey, next_openings
 from bertviz_core.questions.texts.tokens import EDITED
-from bertviz_core.questions.view import Ask, Download, Links, Text
+from bertviz_core.questions.view import Ask, Download, Links
 from bertviz_core.questions.views import journey as views
 from bertviz_core.text import escape_markdown, quoted
 from bertviz_core.trace.results import Tokens
@@ -65,8 +65,8 @@ from ui.widgets.run_model import shown_to_user, ways_on
 from ui.widgets.target_controls import folded_row, target_options, target_row
 
 DRAWING = "journey"
-FIELD = 100
-"""Pixels of the field with the reader's text."""
+FIELD, PHONE_PIXELS = 100, 520
+"""Pixels of the field with the reader's text, and of the widest page that has it."""
 EDITS = "journey_edits"
 """How often an edited text was compared, or the text replaced, in this session. It names the popover and its field:
 under a new name the browser closes it, and has no old text to send for it."""
@@ -84,13 +84,14 @@ Openings = Sequence[EmbeddingOpening | LayerOpening | HeadOpening]
 
 
 def text_and_ending(alone: bool) -> Options:
-    """Show the text's field, where the page stands `alone`, the button that edits it, and the number at the end."""
-    name, beside = model_name(), st.container()
-    if alone:
-        field, beside = st.columns([11, 9], vertical_alignment="bottom", gap="medium")
-        with field:
-            place_for_text(FIELD)
-    with beside:
+    """Show the button that edits the text, and the number at the end.
+
+    On a phone, whose sidebar is folded, a page that stands `alone` has the text's field.
+    """
+    name = model_name()
+    if alone and session.page_pixels() <= PHONE_PIXELS:
+        place_for_text(FIELD)
+    with st.container():
         with st.container(horizontal=True, vertical_alignment="center", key="journey_ending"):
             if source(name).has_weights:
                 edit_button(name)
@@ -158,8 +159,8 @@ def _drawing(opened: SharedModel, ask: Ask, way: Journey, target: Options | None
         ending=ending,
         change=change,
         answered=serial(DRAWING),
-        links=[] if embedded else drawing_links(way.layers, longest),
-        controls=not session.figure_only(),
+        links=[] if embedded or session.is_presenting() else drawing_links(way.layers, longest),
+        controls=not session.figure_fills(),
         looks={param.key: option(param) for param in LOOKS},
     )
     journey_view(payload, DRAWING, take_path)
@@ -176,13 +177,11 @@ def _drawing(opened: SharedModel, ask: Ask, way: Journey, target: Options | None
 
 
 def _first_steps(opened: SharedModel, ask: Ask, way: Journey) -> None:
-    """Three things to try with this text, and what BERT is in a few sentences."""
-    with st.container(key="journey_first_steps"):
-        if links := views.first_links(opened, way):
-            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-                st.markdown("**Try**", width="content")
-                draw(Links("journey_try", "Three things to try", links), opened, ask, Options())
-        draw(Text(views.WHAT_BERT_IS), opened, ask, Options())
+    """Three things to try with this text."""
+    if links := views.first_links(opened, way):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="journey_first_steps"):
+            st.markdown("**Try**", width="content")
+            draw(Links("journey_try", "Three things to try", links), opened, ask, Options())
 
 
 def _files(

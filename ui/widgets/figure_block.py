@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -33,7 +32,7 @@ from bertviz_core.trace.results import Tokens
 from ui import session
 from ui.cache.figures import cached_drawing, cached_figure, view_in_sight
 from ui.components.chart import Layers, all_figures, draw_chart
-from ui.components.frame import enlarged, figure_download, window_height
+from ui.components.frame import figure_download, window_height
 from ui.widgets import downloads
 
 NO_FORMATS: Mapping[str, str] = {}
@@ -74,7 +73,7 @@ def figure_block(part: Figure, on_click: Callable[[], None] | None = None) -> De
 def page_theme(share: float = 1.0) -> Theme:
     """Theme and width of a figure with this share of the page's width; on narrow pages it takes all of it."""
     pixels = session.page_pixels()
-    if session.figure_only():
+    if session.figure_fills():
         return replace(theme_named(session.theme_name(), width_class(pixels)), tall=window_height())
     side_by_side = pixels >= SIDE_BY_SIDE
     return theme_named(session.theme_name(), width_class(pixels * share) if side_by_side else pixels)
@@ -91,8 +90,7 @@ def chart(
     """Draw a figure in the theme of the page."""
     drawn = cached_drawing(spec, page_theme(share))
     height = round(drawn.figure.layout.height or USUAL_HEIGHT)
-    with enlarged(height, key) if session.is_presenting() else nullcontext():
-        draw_chart(key, drawn.json, spec.alt, height, on_click, selects, layers)
+    draw_chart(key, drawn.json, spec.alt, height, on_click, selects, layers)
 
 
 def figure_chart(part: Figure, on_click: Callable[[], None] | None, share: float) -> None:
@@ -109,7 +107,7 @@ def figure_chart(part: Figure, on_click: Callable[[], None] | None, share: float
 
 def scrolled_chart(spec: FigureSpec, on_click: Callable[[], None] | None = None) -> None:
     """Draw a figure; one that is taller than TALLEST is scrolled."""
-    tall = not session.figure_only() and cached_figure(spec, page_theme()).layout.height > TALLEST
+    tall = not session.figure_fills() and cached_figure(spec, page_theme()).layout.height > TALLEST
     with st.container(height=TALLEST if tall else "content", border=False):
         chart(spec, spec.chart, on_click)
 

@@ -152,8 +152,7 @@ def draw_text_on_page() -> None:
         return
     st.session_state[TEXT_ON_PAGE] = page_text()
     with place.container(horizontal=True, vertical_alignment="bottom"):
-        label = "Your text, which every page reads"
-        st.text_area(label, key=TEXT_ON_PAGE, height=68, on_change=_take_text_on_page)
+        st.text_area("Your text", key=TEXT_ON_PAGE, height=68, on_change=_take_text_on_page)
         st.button("Apply", key="apply_text_on_page", help=APPLY_HELP)
 
 
@@ -344,6 +343,8 @@ LINKED = "texts_of_a_link"
 """Session key: name -> text in the link that opened the session."""
 APPLIED_KEY, OWN_TEXTS_KEY, SESSION = "tour_given", "tour_own", "tour_session"
 """Session keys: texts written by steps, the reader's texts that they replaced, id of the session for the tab."""
+RESTORED = "tour_restored"
+"""Session key: both, of the lesson that has just ended."""
 
 
 def apply_texts(texts: Mapping[str, str]) -> None:
@@ -407,6 +408,16 @@ def _take_tab_texts() -> None:
 def restore_texts() -> None:
     """Restore the reader's texts, except in fields that the reader has changed since."""
     applied, own = st.session_state.pop(APPLIED_KEY, {}), st.session_state.pop(OWN_TEXTS_KEY, {})
+    st.session_state[RESTORED] = {key: text for key, text in applied.items() if st.session_state.get(key) == text}, own
+    _restore(*st.session_state[RESTORED])
+
+
+def restore_texts_again() -> None:
+    """Restore them in the run after that, too: a browser whose step was still running has sent its texts once more."""
+    _restore(*st.session_state.pop(RESTORED, ({}, {})))
+
+
+def _restore(applied: Mapping[str, str], own: Mapping[str, str]) -> None:
     for key, text in applied.items():
         if st.session_state.get(key) == text:
             st.session_state.pop(key, None)  # where there was none, its field begins with the default

@@ -34,11 +34,9 @@ MOST_QUOTED = 20
 STRONGEST = ("strongest head", "strongest key")
 RESTS = flag("rests_on", "whether the drawing shows what an answer rests on", "What the answer rests on")
 BOTH = "Both texts are one input: tokens of one look at those of the other. A cosine reads each alone."
-WHAT_BERT_IS = (
-    "**What BERT is.** BERT reads a whole text at once and gives each token a vector, a list of numbers that depends "
-    "on all other tokens. It is a stack of layers of one build: in each, attention lets a token take in what the "
-    "others hold, and a feed-forward block works on every token alone. From the last vectors a text is searched for, "
-    "classified, tagged, or asked a question."
+PURPOSE = (
+    "Follow each token from its embedding through every layer to what comes out, and click a part for the numbers that "
+    "it computes."
 )
 WORDS = """
 The model runs the text once. For each layer and token:

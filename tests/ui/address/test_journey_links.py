@@ -1,4 +1,4 @@
-"""Links between the drawing of the Journey and the pages: every page has one, and names in addresses are real ones."""
+"""Links between the drawing of the Journey and the pages: of opened parts alone, and names in addresses are real."""
 
 import re
 
@@ -14,8 +14,9 @@ KNOWN |= {"head": {*KNOWN["layer"], "head"}, "cell": {*KNOWN["layer"], "head", "
 """Part of the drawing -> what is selected where it is open."""
 
 
-def test_every_other_page_is_linked_and_the_journey_is_not() -> None:
-    assert {row.page for row in LINKS} == set(PAGES) - {"journey"}
+def test_the_drawing_links_what_is_opened_and_repeats_no_menu() -> None:
+    assert {row["part"] for row in drawing_links(6, 4)} == {"embeddings", "layer", "head", "cell"}
+    assert {row.page for row in LINKS} <= set(PAGES) - {"journey"}
     assert len({(row.part, row.page, row.view) for row in LINKS}) == len(LINKS)
 
 
@@ -36,11 +37,11 @@ def test_a_view_has_one_way_back() -> None:
 @pytest.mark.parametrize(("layers", "last"), [(1, "0"), (6, "5"), (12, "11")])
 def test_what_a_page_shows_by_itself_is_a_number_of_the_model(layers: int, last: str) -> None:
     rows = {(row["part"], row["page"]): row for row in drawing_links(layers, 4)}
-    assert len(rows) == len(LINKS)
+    assert len(rows) == sum(row.part not in ("text", "answer") for row in LINKS)
     assert not any(row["page"] == FIRST for row in rows.values())
     assert rows["layer", "architecture"]["names"] == [("layer", "{layer}", "0")]
     assert rows["layer", "representations"]["names"] == [("layer", "{layer}", last)]
-    assert rows["text", "tokens"]["names"] == [("token", "{token}", "4")]
+    assert rows["cell", "heads"]["names"][2] == ("query", "{token}", "4")
 
 
 def test_without_a_known_model_the_defaults_are_words_of_the_address() -> None:

@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -82,7 +81,8 @@ def page_width(tall: bool = False, enlarged: float = 1.0) -> int:
     """The page's width, one of WIDTHS, derived from the window's width until the browser reports another.
 
     The browser reports only a different width, or one that changes with the window or the sidebar, so that no page
-    runs twice; `tall`: also the window's height. The page has room for narrower figures where they are enlarged.
+    runs twice; `tall`: also the height for a figure that fills the window. The page has room for narrower figures where
+    they are enlarged.
     """
     usual = first_width(str(st.context.cookies.get(WINDOW_WIDTH, "")))
     state = _page_width(
@@ -97,7 +97,7 @@ def page_width(tall: bool = False, enlarged: float = 1.0) -> int:
 
 
 def window_height() -> int:
-    """The window's height in pixels; 0 before the browser has reported it."""
+    """The height in pixels for a figure that fills the window; 0 before the browser has reported it."""
     height = getattr(stored(PAGE_WIDTH), "height", None)
     return height if isinstance(height, int) and 0 < height <= MOST_PIXELS else 0
 
@@ -208,7 +208,7 @@ def glossary(here: str) -> None:
 PRESENTER = "presenter"
 """Key of the frame's container."""
 LARGER = 1.3
-"""How many times figures are enlarged, so that their usual text has 18 pixels; the same in `PAGE`."""
+"""How many times a figure is enlarged at 1280 x 720, so that its usual text has 18 pixels; the same in presenter.js."""
 PAGE = Path(__file__).with_name("page.css")
 """Stylesheet of a page in the frame."""
 _presenter = component(
@@ -220,17 +220,10 @@ _presenter = component(
 
 
 def presenter() -> None:
-    """Show the way out of the presenter's frame."""
+    """Show the way out of the presenter's frame, and one picture as large as fits."""
     st.html(PAGE)
     with st.container(key=PRESENTER):
         _presenter(key="presenter_way_out", height="content", width="content")
-
-
-@contextmanager
-def enlarged(height: int, key: str) -> Iterator[None]:
-    """Draw a chart of the presenter's frame inside the block, enlarged."""
-    with st.container(height=round(LARGER * height), border=False, key=f"enlarged_{key}"):
-        yield
 
 
 _FIELDS = (

@@ -1,16 +1,21 @@
 // How wide the page is, by steps: reported to the server once it is not what it takes for granted, and at each change. Where
-// it is to say so, how high the window is, which a figure alone in a frame fills.
+// it is to say so, how high the window is, which a figure alone in a frame fills; in the
+// presenter's frame, where a larger window enlarges all, the height below title and note.
+const BELOW = 0.84; // of the window
 const SLACK = 24; // pixels above a step that are needed to climb it: a scroll bar that comes and goes is none
 
 export default function ({ data, parentElement, setStateValue }) {
   const line = parentElement.querySelector("div");
   const step = (pixels) => data.widths.filter((each) => each <= pixels).at(-1) ?? data.widths[0];
   const look = () => {
-    if (data.tall && line.tall !== window.innerHeight) {
-      line.tall = window.innerHeight;
+    const presents = data.enlarged > 1, growth = presents ? Math.max(1, Math.min(innerWidth / 1280, innerHeight / 720)) : 1;
+    const enlarged = data.enlarged * growth, tall = Math.round(presents ? (BELOW * innerHeight) / enlarged : innerHeight);
+    document.documentElement.style.setProperty("--growth", growth);
+    if (data.tall && line.tall !== tall) {
+      line.tall = tall;
       setStateValue("height", line.tall);
     }
-    const pixels = line.getBoundingClientRect().width / data.enlarged;
+    const pixels = line.getBoundingClientRect().width / enlarged;
     const reported = line.reported ?? data.usual;
     const now = pixels < reported ? step(pixels) : Math.max(reported, step(pixels - SLACK));
     if (!pixels || now === reported) return;

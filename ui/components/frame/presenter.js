@@ -1,6 +1,9 @@
-// The way out of the presenter's frame: a button, and Escape where nothing else is open or uses it.
+// The presenter's frame: the way out, by a button, and by Escape where nothing else is open or uses it; and one picture of
+// the page, as large as fits below title and note.
 const OPEN = "[data-testid=stPopoverBody], [role=dialog], [role=listbox], [popover]:popover-open, .lesson-card[data-open]:not([data-open='']), :fullscreen";
 const OWN_ESCAPE = "input, textarea, select, canvas, [contenteditable], [role=combobox]";
+const FIGURES = "[data-chart], .st-key-attention_heads, .st-key-journey, .st-key-corpus_plane, .st-key-architecture_tree";
+const LARGER = 1.3, SMALLEST_FIGURE = 100, EDGE = 8, MOST_NOTE = 0.4; // of the window's height, title and note together
 
 export default function ({ parentElement }) {
   const link = parentElement.querySelector("a");
@@ -21,7 +24,68 @@ export default function ({ parentElement }) {
   };
   window.addEventListener("keydown", link.before, true); // before what is open is closed by the same key
   window.addEventListener("keydown", link.after);
-  return () => forget(link);
+  const stop = fitted();
+  return () => { stop(); forget(link); };
+}
+
+// The picture is chosen and sized again whenever the page changes.
+function fitted() {
+  const main = document.querySelector("[data-testid=stMain]"), seen = {};
+  let waits = 0;
+  const again = () => { waits ||= requestAnimationFrame(() => { waits = 0; fit(main, seen); }); };
+  const filled = new MutationObserver(again), grown = new ResizeObserver(again);
+  filled.observe(main, { childList: true, subtree: true, attributeFilter: ["data-chart"] });
+  for (const each of [main, main.querySelector(".stMainBlockContainer")]) grown.observe(each);
+  window.addEventListener("resize", again);
+  seen.watch = (each) => grown.observe(each);
+  again();
+  return () => {
+    filled.disconnect();
+    grown.disconnect();
+    window.removeEventListener("resize", again);
+    cancelAnimationFrame(waits);
+    for (const each of main.querySelectorAll("[data-picture]")) unmark(each);
+    if (seen.room) window.dispatchEvent(new Event("resize")); // the Journey draws itself as on a page again
+  };
+}
+
+function unmark(place) {
+  delete place.dataset.picture;
+  for (const name of ["--enlarged", "--top"]) place.style.removeProperty(name);
+}
+
+// The figure that the step names, or the first one that is no strip; without one the first table.
+function pictureOf(main) {
+  const named = main.querySelector(".lesson-card")?.dataset.figure;
+  const high = (each) => !("chart" in each.dataset) || parseFloat(each.style.height) >= SMALLEST_FIGURE;
+  const found = named && main.querySelector(`.st-key-${CSS.escape(named)} :is(${FIGURES}), .st-key-${CSS.escape(named)}:is(${FIGURES})`);
+  const figure = found || [...main.querySelectorAll(FIGURES)].find(high) || main.querySelector(".stDataFrame");
+  return figure?.closest(".stElementContainer");
+}
+
+function fit(main, seen) {
+  const place = pictureOf(main);
+  for (const each of main.querySelectorAll("[data-picture]")) if (each !== place) unmark(each);
+  if (!place) return;
+  place.dataset.picture = "";
+  seen.watch(place);
+  const card = main.querySelector(".lesson-card");
+  if (card) for (let size = 1; (card.style.setProperty("--note", size), card.offsetHeight > MOST_NOTE * innerHeight && size > 0.6); size -= 0.05);
+  const head = card ?? main.querySelector(":has(> .st-key-page_title) + .stElementContainer");
+  const top = Math.round(Math.max(head?.getBoundingClientRect().bottom ?? 0, 0)) + EDGE, room = innerHeight - top - EDGE;
+  const most = LARGER * (parseFloat(document.documentElement.style.getPropertyValue("--growth")) || 1);
+  const chart = place.querySelector("[data-chart]"), high = parseFloat(chart?.style.height);
+  const now = [innerWidth, innerHeight, room, high].join();
+  if (place.matches(".st-key-journey")) {
+    if (seen.now !== now) window.dispatchEvent(new Event("resize")); // it draws itself as large as fits
+  } else {
+    const before = seen.place === place && seen.now === now ? seen.enlarged : most;
+    place.style.setProperty("--top", `${top}px`);
+    if (before === most) place.style.setProperty("--enlarged", most);
+    seen.enlarged = Math.min(before, room / (high || place.offsetHeight));
+    place.style.setProperty("--enlarged", seen.enlarged);
+  }
+  Object.assign(seen, { place, now, room });
 }
 
 function forget(link) {

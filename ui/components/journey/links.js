@@ -1,42 +1,32 @@
-// Links below the drawing, from what is open to the pages that show it in full. Saved drawings have none of them.
-const WHOLE = [["text", "Text"], ["model", "Model"], ["answer", "Answer"], ["cause", "Why"]];
-
+// Links below the drawing, from the part that was opened last to the pages that show it in full. Saved drawings have none.
 function drawLinks(view) {
   const { header, path } = view, layer = path.open, isLayer = layer !== "" && layer !== "embeddings";
   const head = isLayer && !switchedOff(view).words ? path.head : null;
   const part = head === null ? null : view.parts.get(partName({ kind: "head", layer, head, token: path.token, key: path.key }));
   const place = { token: placeBefore(view, path.token), layer, head, key: part && placeBefore(view, part.key) };
-  const opened = layer === "embeddings" ? [["embeddings", "Embeddings"]] : isLayer ? [["layer", `Layer ${layer}`]] : [];
-  if (head !== null) opened.push(["head", `Head ${head}`]);
-  if (part) opened.push(["cell", `Weight of “${header.labels[part.key]}”`]);
+  const opened = part && path.key !== null ? ["cell", `Weight of “${header.labels[part.key]}”`]
+    : head !== null ? ["head", `Head ${head}`]
+    : isLayer ? ["layer", `Layer ${layer}`] : ["embeddings", "Embeddings"];
   const now = JSON.stringify([header.links, place, opened]);
   if (view.linked === now) return;
   view.linked = now;
   view.nav ??= newNav(view.root);
-  view.nav.hidden = !header.links.length;
-  const group = ([part, name]) => linkGroup(name, header.links.filter((row) => row.part === part), place);
-  view.nav.replaceChildren(...opened.map((each) => level(group(each))), level(...WHOLE.map(group)));
+  view.nav.hidden = layer === "" || !header.links.length;
+  view.nav.replaceChildren(...linked(opened[1], header.links.filter((row) => row.part === opened[0]), place));
 }
 
 function newNav(root) {
   const nav = document.createElement("nav");
   nav.className = "links";
-  nav.setAttribute("aria-label", "Pages that show a part in full");
+  nav.setAttribute("aria-label", "Pages that show the opened part in full");
   root.querySelector(".sheet").after(nav);
   return nav;
 }
 
-function level(...groups) {
-  const node = document.createElement("div");
-  node.append(...groups);
-  return node;
-}
-
-function linkGroup(name, rows, place) {
-  const node = document.createElement("span"), words = document.createElement("b");
-  words.textContent = name;
-  node.append(words, ...rows.map((row) => pageLink(row, place)));
-  return node;
+function linked(name, rows, place) {
+  const words = document.createElement("b");
+  words.textContent = `${name} in full`;
+  return [words, ...rows.map((row) => pageLink(row, place))];
 }
 
 function pageLink(row, place) {

@@ -1,4 +1,5 @@
-// The card of a step. Folded it keeps one height; unfolded it lies over the page, so that nothing below it moves.
+// The card of a step. Folded it keeps one height; unfolded it lies over the page, so that nothing below it moves. Beside the
+// drawing of the Journey it says all at once, and nothing is scrolled.
 const FIGURES = "[data-testid^=stBidiComponent]", SMALLEST_FIGURE = 100;
 const OPENED = ".stage, .journey .sheet"; // of the attention view the opened head, of the journey the drawing
 const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"];
@@ -16,6 +17,8 @@ export default function ({ data, parentElement }) {
   const focused = card.contains(document.activeElement) ? document.activeElement.dataset.at : undefined;
   if (other) card.open = "";
   Object.assign(card, { content, step });
+  card.dataset.figure = data.figure;
+  card.classList.toggle("beside", data.beside);
   card.onclick = (event) => {
     const opener = event.target.closest("button[data-opens]");
     if (!opener) return onClick(event);
@@ -31,7 +34,7 @@ export default function ({ data, parentElement }) {
   if (other && data.by_keys && document.activeElement === document.body) [...card.querySelectorAll(".row .ways .main")].at(-1)?.focus({ preventScroll: true });
   if (focused !== undefined) card.querySelector(`:is(a[href], button)[data-at="${focused}"]`)?.focus();
   card.leave?.();
-  card.leave = watched(card, data, (other || card.reopened) && !data.again);
+  card.leave = watched(card, data, (other || card.reopened) && !data.again && !data.beside);
   card.reopened = Boolean(data.again);  // the same step comes once more, with the whole address
   return () => leave(card);
 }
@@ -54,7 +57,7 @@ function onKeys(card, event) {
   if (focused.closest?.(OWN_KEYS) || (event.key === " " && focused.closest?.("button, summary, [role=button]"))) return;
   const label = { " ": "Next", ArrowRight: "Next", ArrowLeft: "Back", PageDown: "Next", PageUp: "Back" }[event.key];
   if (event.key.startsWith("Page") && !card.presented) return; // the keys of a presenter's remote control
-  const link = label && [...card.querySelectorAll(".row .ways :is(a[href], button[data-opens=end])")].find((each) => each.textContent === label || (label === "Next" && each.dataset.opens && card.open !== "end"));
+  const link = label && [...card.querySelectorAll(".row .ways :is(a[href], button[data-opens=end])")].find((each) => each.textContent === label || (label === "Next" && each.dataset.opens && !card.presented && card.open !== "end"));
   if (!link) return;
   event.preventDefault();
   link.click();

@@ -31,7 +31,8 @@ function journeyView({ data, parentElement, setStateValue, look }) {
   offer(view);
   draw(view);
   view.watcher.observe(view.sheet);
-  return () => view.watcher.disconnect();
+  window.addEventListener("resize", view.resized);
+  return () => { view.watcher.disconnect(); window.removeEventListener("resize", view.resized); };
 }
 
 function newView(root) {
@@ -41,6 +42,7 @@ function newView(root) {
   document.addEventListener("journey:draw", ({ detail }) => answer(view, detail));
   view.bar = root.querySelector(".bar");
   view.watcher = new ResizeObserver(() => Math.abs(view.sheet.clientWidth - view.drawnAt) > 1 && draw(view));
+  view.resized = () => (frameOf(view) || view.framed) && draw(view);
   view.measure = () => view.header.measures.find(({ key }) => key === view.colour) ?? view.header.measures[0];
   view.measureName = () => `${view.now ? "now − before, " : ""}${view.measure()?.name ?? ""}`;
   view.most = (measure) => (measure.most ??= measure.values.reduce((most, value) => (value > most ? value : most), 1e-9));
@@ -87,13 +89,14 @@ function dress(view) {
   for (const [name, colour] of Object.entries({ paper: view.look.paper, text: view.look.text, line: view.look.neutral, accent: view.accent })) view.root.style.setProperty(`--${name}`, colour);
 }
 
-// The frame that the drawing fills: the screen or a frame of another page; null on a page.
+// The frame that the drawing fills: the screen, a frame of another page, or that of a presenter, in which nothing is
+// scrolled; null on a page.
 function frameOf({ root, header, bar, sheet }) {
-  const large = root.getRootNode().fullscreenElement === root || getComputedStyle(root).getPropertyValue("--large") === "1";
+  const presented = getComputedStyle(root).getPropertyValue("--large") === "1", large = presented || root.getRootNode().fullscreenElement === root;
   if (PAPER.matches || (!large && header.controls)) return null;
-  const height = window.innerHeight - bar.offsetHeight - (large ? 32 : 2);
+  const height = window.innerHeight - (presented ? root.getBoundingClientRect().top + 8 : bar.offsetHeight + (large ? 32 : 2));
   const scale = clamp(Math.min(sheet.clientWidth / 1230, height / 700), large ? 1.3 : 1, 2.5); // 18 px at 1600 x 900
-  return { scale, height: height / scale };
+  return { scale, pixels: height, presented };
 }
 
 function* chunkMost(values) {
@@ -106,9 +109,11 @@ function tell(view, moved) {
 }
 
 function draw(view) {
-  const { header, path, sheet } = view, frame = frameOf(view), scale = frame?.scale ?? 1;
-  const width = PAPER.matches ? PAPER_WIDTH : Math.max(Math.floor(sheet.clientWidth / scale), 300);
-  view.drawnAt = sheet.clientWidth;
+  const { header, path, sheet } = view, frame = frameOf(view);
+  Object.assign(view, { drawnAt: sheet.clientWidth, framed: Boolean(frame) });
+  let scale = frame?.scale ?? 1, banner = planned(view, frame, scale);
+  while (frame?.presented && scale > 0.4 && (view.plan.height + banner.height) * scale > frame.pixels) banner = planned(view, frame, (scale *= 0.96));
+  const width = widthAt(view, scale);
   view.tip.hidden = true;
   if (view.controls) {
     view.controls.colour.disabled = Boolean(view.back && header.ending); // the cells then show the effects
@@ -117,13 +122,6 @@ function draw(view) {
     view.controls.lanes.closest("label").hidden = !header.words.length || Boolean(header.change?.origin) || width < TALL_BELOW; // no lanes on a phone
   }
   if (view.hint) view.hint.hidden = !many(view) || width < TALL_BELOW;
-  const banner = bannerOf(view, width);
-  view.rows = lanesIn(view, width);
-  view.laneOf = view.rows.flatMap(({ pieces }, at) => Array(pieces).fill(at));
-  const part = openPart(view), off = switchedOff(view), drawn = part && header.heads && !off.words;
-  view.ribbons = drawn ? laneRibbons(view, rowOf(part, path.head, view.ribbon === "weighted", off.head)) : null;
-  const bars = (view.ribbons?.keys.length ?? 0) + 1;
-  view.plan = layoutOf({ width, tokens: view.rows.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, off, frame: frame && frame.height - banner.height, bars, added: addedVectors(view, part).length, ends: Boolean(header.ending), filed: Boolean(view.filed), acts: Boolean(view.send) && header.measures.length > 0, changed: Boolean(view.now) });
   const { plan } = view, focus = view.focus ?? view.root.getRootNode().activeElement?.dataset?.name;
   view.focus = undefined;
   const height = plan.height + banner.height;
@@ -139,6 +137,20 @@ function draw(view) {
   aim?.focus({ preventScroll: true });
   view.root.drawn?.(view);
 }
+
+// Lays out the drawing at a scale; returns the banner above it.
+function planned(view, frame, scale) {
+  const { header, path } = view, width = widthAt(view, scale), banner = bannerOf(view, width);
+  view.rows = lanesIn(view, width);
+  view.laneOf = view.rows.flatMap(({ pieces }, at) => Array(pieces).fill(at));
+  const part = openPart(view), off = switchedOff(view), drawn = part && header.heads && !off.words;
+  view.ribbons = drawn ? laneRibbons(view, rowOf(part, path.head, view.ribbon === "weighted", off.head)) : null;
+  const bars = (view.ribbons?.keys.length ?? 0) + 1;
+  view.plan = layoutOf({ width, tokens: view.rows.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, off, frame: frame && frame.pixels / scale - banner.height, bars, added: addedVectors(view, part).length, ends: Boolean(header.ending), filed: Boolean(view.filed), acts: Boolean(view.send) && header.measures.length > 0, changed: Boolean(view.now) });
+  return banner;
+}
+
+const widthAt = ({ sheet }, scale) => PAPER.matches ? PAPER_WIDTH : Math.max(Math.floor(sheet.clientWidth / scale), 300);
 
 // The part with the focus; where it is gone, the head or the layer that was opened.
 function focused({ path }, svg, name) {
