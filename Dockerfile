@@ -19,10 +19,14 @@ RUN python3 -m venv /venv \
     && if [ -n "$CLUSTER" ]; then $PIP -r requirements-cluster.txt; fi \
     && $PIP torch==2.13.0 ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} \
     && /venv/bin/python deploy/sbom.py >/sbom.cdx.json
-# Headers for compilers, other packages' tests and pip itself serve no one here.
+# What serves no one here: headers for compilers, packages' own tests, of torch programs as well, what notebooks load,
+# storage that nothing here opens (S3, Flight), and pip.
 RUN cd /venv/lib/python3*/site-packages \
-    && rm -rf torch/include pyarrow/include pandas/tests pip pip-*.dist-info /venv/bin/pip* \
-    && find scipy numpy -type d -name tests -prune -exec rm -rf {} +
+    && rm -rf torch/include torch/test pyarrow/include pydeck/nbextension plotly/labextension \
+        plotly/package_data/widgetbundle.js pip pip-*.dist-info /venv/bin/pip* \
+    && rm -f pyarrow/*flight* pyarrow/_s3fs* pyarrow/libarrow_s3* \
+    && find torch/bin -mindepth 1 -maxdepth 1 ! -name torch_shm_manager -exec rm -rf {} + \
+    && find . -type d -name tests -prune -exec rm -rf {} +
 
 FROM ${PYTHON_IMAGE}
 # What draws slides and PDF on the server, Debian's Chromium, with typefaces of the world's scripts (docs/deployment.md):

@@ -13,7 +13,16 @@ from bertviz_core.settings import Settings
 from ui.components import FOLDER, OF_COMPONENTS, script
 from ui.server.access import Entrance, UnknownPages, check_sign_in
 from ui.server.monitoring import Readiness, notify, start_log, start_metrics
-from ui.server.start import IndexPage, check_models, check_places, device_notice, lifespan, memory_notice, walls_notice
+from ui.server.start import (
+    IndexPage,
+    badge,
+    check_models,
+    check_places,
+    device_notice,
+    lifespan,
+    memory_notice,
+    walls_notice,
+)
 
 # Read when torch is loaded: threads that wait for each other sleep. Where other programs run, threads that spin keep
 # those that they wait for from a processor: two sentences' pairs took 44 s on a busy machine, and 1.2 s with this.
@@ -35,7 +44,7 @@ root = f"/{base_path.strip('/')}".rstrip("/")
 app = st.App(
     "ui/shell.py",
     lifespan=lifespan,
-    routes=[Route(f"{root}/{FOLDER}/{{name}}", script)],
+    routes=[Route(f"{root}/{FOLDER}/{{name}}", script), Route(f"{root}/badge.svg", badge)],
     middleware=[
         Middleware(Readiness, settings=settings, base_path=base_path),
         Middleware(IndexPage, base_path=base_path, frame_ancestors=settings.frame_ancestors, modules=OF_COMPONENTS),

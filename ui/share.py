@@ -15,6 +15,7 @@ from ui.components.frame import share_link, whole_view_link
 from ui.examples import EXAMPLES
 from ui.widgets.downloads import FILES, chosen_theme, take_theme
 from ui.widgets.heading import DEFAULTS, LINKED
+from ui.widgets.models import model_name
 from ui.widgets.uploads import LINKED as LINKED_FILE
 from ui.widgets.uploads import short_name
 
@@ -74,7 +75,7 @@ def share_panel(page: str, title: str) -> None:
         )
         carried = carried_texts(page, False)
     files = chosen_theme()
-    share_link([*([(FILES, files)] if files else []), *carried], f"Inside BERT: {title}", "share_link")
+    share_link([*([(FILES, files)] if files else []), *carried], f"Inside BERT: {title}", model_name(), "share_link")
     st.caption(frame_words(session.settings().frame_ancestors))
     if with_text:
         st.caption("Servers and browsers log addresses: do not include confidential text.")

@@ -141,12 +141,14 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells: 128 plus the number of the signal."""
 
 
-def main() -> None:
-    """Run the command line; errors of the user end with one line on stderr and exit code 2."""
+def main(prog_name: str | None = None) -> None:
+    """Run the command line, called `prog_name` in its help; errors end with one line on stderr and exit code 2."""
+    if not sys.argv[1:]:
+        sys.argv.append("--help")
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # for the threads of torch; see app.py
     command = next((word for word in sys.argv[1:] if word in COMMANDS), None)
     try:
-        code = _program(command)(standalone_mode=False)
+        code = _program(command)(prog_name=prog_name, standalone_mode=False)
     except KeyboardInterrupt:
         code = INTERRUPTED
     except TyperException as error:
@@ -170,6 +172,11 @@ def inside_bert() -> None:
     if not sys.argv[1:] or (sys.argv[1].startswith("-") and sys.argv[1] not in OWN_OPTIONS):
         sys.argv.insert(1, "serve")
     main()
+
+
+def hf_inside() -> None:
+    """The entry point `hf-inside`, by which Hugging Face's command line has the commands as `hf inside`."""
+    main("hf inside")
 
 
 def _program(command: str | None) -> typer.Typer:

@@ -41,7 +41,8 @@ def serve(
     if lacking:
         raise BertvizError(
             f"The dashboard needs packages that are not installed ({', '.join(lacking)}): "
-            "pip install 'inside-bert[dashboard]', or '.[dashboard]' in the source folder."
+            "pip install 'inside-bert[dashboard]', or '.[dashboard]' in the source folder, which "
+            "uvx --from '.[dashboard]' inside-bert does by itself."
         )
     script = next((place for place in PLACES if place.exists()), PLACES[0])
     own = [] if port is None else ["--server.port", str(port)]

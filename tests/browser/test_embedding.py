@@ -116,6 +116,20 @@ def test_the_code_is_one_frame_whatever_is_typed(page: Page, embedded: str, host
 
 
 @pytest.mark.slow
+def test_a_badge_of_a_model_card_opens_the_dashboard_with_the_model(page: Page, embedded: str) -> None:
+    page.goto(f"{embedded}/tokens?model=org/na)me")
+    code_of(page)
+    words = page.get_by_role("textbox", name="Badge for a model card").input_value()
+    badge = re.fullmatch(r"\[!\[Open in Inside BERT\]\(([^()]+)\)\]\(([^()]+)\)", words)
+    assert badge
+    image, link = badge.groups()
+    answer = page.request.get(image)
+    assert (answer.status, answer.headers["content-type"]) == (200, "image/svg+xml")
+    page.goto(link)
+    expect(page.get_by_text("No model 'org/na)me' found").first).to_be_visible(timeout=COLD_MS)
+
+
+@pytest.mark.slow
 def test_a_frame_shows_the_view_with_its_controls_and_a_way_to_all_of_it(page: Page, embedded: str, host: Host) -> None:
     page.goto(f"{embedded}/attention?layer=2&head=5")
     expect(page.locator(".stage[data-shown='2.5']")).to_be_visible(timeout=COLD_MS)

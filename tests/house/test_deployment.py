@@ -1,6 +1,7 @@
 """The files of deploy/ agree with the program: ports, paths of probes, variables, folders and commands."""
 
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -154,3 +155,30 @@ def test_the_unit_starts_the_program_that_make_installs() -> None:
     assert arguments[2:] == ["--server.address", "127.0.0.1", "--server.port", "8501"]
     cache = f"/var/cache/{unit()['CacheDirectory'][0]}"
     assert unit_values()["HOME"] == unit_values()["XDG_CACHE_HOME"] == cache
+
+
+def test_the_space_has_what_its_image_copies_and_the_image_s_pins() -> None:
+    """Beside the Dockerfile lie a wheel, made from here, and a file of deploy/ (docs/deployment.md, "A Space")."""
+    space = (ROOT / "deploy" / "space" / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    copied = set(re.findall(r"^COPY (.+) \./$", space, re.MULTILINE)[0].split()) - {"inside_bert-*.whl"}
+    assert copied == {"requirements-hashed.txt"}
+    assert all((ROOT / "deploy" / name).exists() for name in copied)
+    pins = re.compile(r"(?:python:|torch==)[\w.:@+-]+|--index-url \S+|--require-hashes")
+    image = DOCKERFILE.replace('"$TORCH_INDEX"', *re.findall(r"^ARG TORCH_INDEX=(.+)$", DOCKERFILE, re.MULTILINE))
+    assert set(pins.findall(space)) == {each.rstrip("}") for each in pins.findall(image)}
+    (block,) = re.findall(r"^ENV (.+)$", space, re.MULTILINE)
+    settings = dict(each.split("=", 1) for each in shlex.split(block))
+    assert unknown({*settings, *re.findall(r"INSIDE_BERT_\w+", space)}) == set()
+    rows = dict(ROWS.values())
+    read = {name: rows[name].kind.parse(value) for name, value in settings.items() if name in rows and value}
+    assert len(read) > 8
+    assert read["INSIDE_BERT_ALLOW_HUB"]
+    matter, words = (ROOT / "deploy" / "space" / "README.md").read_text(encoding="utf-8").split("---\n")[1:]
+    front = yaml.safe_load(matter)
+    assert (front["sdk"], front["license"]) == ("docker", "apache-2.0")
+    assert f"EXPOSE {front['app_port']}\n" in space
+    assert f"--port {front['app_port']} " in space
+    assert len(front["short_description"]) <= 60, "the Hub takes no longer one"
+    for limit in ("MAX_TOKENS", "MAX_SENTENCES"):
+        assert f"{read[f'INSIDE_BERT_{limit}']:,} " in words
+    assert f"{read['INSIDE_BERT_MAX_MODEL_BYTES'] // 1024**3} GiB" in words

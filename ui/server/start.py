@@ -14,6 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from starlette.requests import Request
+from starlette.responses import FileResponse
+
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
 from bertviz_core.isolation.config_trials import warm_trials
 from bertviz_core.isolation.walls import missing
@@ -280,7 +283,13 @@ HEADERS = (
 )
 HOST = re.compile(rb"[\w.:\[\]-]+", re.ASCII)
 FRAME = Path(__file__).with_name("frame.css").read_text(encoding="utf-8")
+BADGE = Path(__file__).with_name("badge.svg")
 STALE = (b"content-length", b"etag", b"last-modified")
+
+
+async def badge(_request: Request) -> FileResponse:
+    """The badge that a model card shows as its link to the dashboard."""
+    return FileResponse(BADGE, media_type="image/svg+xml", headers={"cache-control": "public, max-age=86400"})
 
 
 class IndexPage:

@@ -5,17 +5,21 @@ Covers `ui/components/__init__.py`.
 
 import gzip
 import re
+from xml.etree import ElementTree
 
 from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from bertviz_core.figures.base.style import LIGHT
 from tests.pages.opened import opened
 from ui.components import FOLDER, OF_COMPONENTS, script
+from ui.components.frame import mark
+from ui.server.start import badge
 
 MOST_CHARACTERS = 800
 """Of the script that a message has."""
-CLIENT = TestClient(Starlette(routes=[Route(f"/{FOLDER}/{{name}}", script)]))
+CLIENT = TestClient(Starlette(routes=[Route(f"/{FOLDER}/{{name}}", script), Route("/badge.svg", badge)]))
 
 
 def test_a_message_has_the_name_of_its_script_alone() -> None:
@@ -41,3 +45,11 @@ def test_a_script_that_is_not_there_is_one_sentence() -> None:
     assert answer.status_code == 404
     answer = CLIENT.get(f"/{FOLDER}/other.js")
     assert (answer.status_code, answer.text) == (404, "There is no such script.")
+
+
+def test_the_badge_has_a_name_and_the_colours_of_the_logo() -> None:
+    drawing = ElementTree.fromstring(CLIENT.get("/badge.svg").text)
+    bars = re.compile(r'fill="(#\w+)"')
+    colours = [each.get("fill") for each in drawing.findall("{*}rect")][1:]
+    assert colours == bars.findall(mark(LIGHT))
+    assert drawing.findtext("{*}title") == drawing.findtext("{*}text") == drawing.get("aria-label")

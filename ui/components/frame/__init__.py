@@ -232,7 +232,9 @@ _FIELDS = (
     '<div class="share"><label>Code of a frame with this view<input readonly spellcheck="false"></label>'
     '<button type="button" aria-label="Copy the code">Copy</button></div>'
     '<div class="share"><label>Code of a frame with the figure alone<input readonly spellcheck="false"></label>'
-    '<button type="button" aria-label="Copy the code of the figure">Copy</button></div><p role="status"></p>'
+    '<button type="button" aria-label="Copy the code of the figure">Copy</button></div>'
+    '<div class="share"><label>Badge for a model card, in Markdown<input readonly spellcheck="false"></label>'
+    '<button type="button" aria-label="Copy the badge">Copy</button></div><p role="status"></p>'
 )
 _FIELDS_CSS = """
 .share { display: grid; grid-template-columns: 1fr auto; gap: 0.4rem 0.5rem; align-items: end; }
@@ -264,9 +266,13 @@ _link = component(
 )
 
 
-def share_link(carried: Sequence[tuple[str, str]], title: str, key: str) -> None:
-    """Show the link, and the HTML of frames with the view and with its figure only, each with a button to copy it."""
-    _fields(key=key, data={"carried": [list(each) for each in carried], "title": title}, height="content")
+def share_link(carried: Sequence[tuple[str, str]], title: str, model: str, key: str) -> None:
+    """Show the link, the HTML of frames with the view and with its figure only, and the badge of the model.
+
+    Each has a button to copy it.
+    """
+    data = {"carried": [list(each) for each in carried], "title": title, "model": model}
+    _fields(key=key, data=data, height="content")
 
 
 def whole_view_link(carried: Sequence[tuple[str, str]], key: str) -> None:
