@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import chdir, redirect_stdout
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from importlib import import_module
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -33,7 +33,15 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "number-formats": ("number-formats", "models/classes", "--formats", "int8,nf4", "--file", "texts.csv"),
     "compare": ("compare", "models/run/checkpoint-2", "models/run/checkpoint-4"),
     "compare-text": ("compare", "models/run/checkpoint-2", "models/run/checkpoint-4", "--text", TEXT),
-    "compare-heads": ("compare", "models/run/checkpoint-2", "models/run/checkpoint-4", "--text", TEXT, "--view", "heads"),
+    "compare-heads": (
+        "compare",
+        "models/run/checkpoint-2",
+        "models/run/checkpoint-4",
+        "--text",
+        TEXT,
+        "--view",
+        "heads",
+    ),
     "compare-file": (
         *("compare", "models/run/checkpoint-2", "models/run/checkpoint-4", "--file", "texts.csv"),
         *("--gold", "label", "--slices", "length"),
@@ -152,7 +160,9 @@ def python_names() -> dict[str, Any]:
             for name, each in vars(import_module(f"{results.__name__}.{module.name}")).items()
             if inspect.isclass(each) and issubclass(each, bertviz_core.Result)
         }
-    return {name: _members(each) if inspect.isclass(each) else _parameters(each) for name, each in sorted(found.items())}
+    return {
+        name: _members(each) if inspect.isclass(each) else _parameters(each) for name, each in sorted(found.items())
+    }
 
 
 def _members(of: type) -> dict[str, Any]:
@@ -161,7 +171,8 @@ def _members(of: type) -> dict[str, Any]:
     members = dict(sorted(members.items()))
     (data,) = get_args(next(iter(getattr(of, "__orig_bases__", ())), None)) or (None,)
     kinds = [each for each in (data, *get_args(data)) if is_dataclass(each)]
-    return members | {f"data.{each.name}": None for kind in kinds for each in fields(kind)}
+    public = [name for kind in kinds for name in dir(kind) if not name.startswith("_")]
+    return members | {f"data.{name}": None for name in public}
 
 
 def _parameters(of: Callable[..., Any] | object) -> list[str] | None:
@@ -222,18 +233,45 @@ MODELS = {
 }
 """View of predictions, sentences and words -> the model that has its head; of the rest splade-tiny or the default."""
 GIVEN: Mapping[str, str] = {
-    **{"text": "i love my pet python", "pair": "the bank of the river", "edited": "i love the bank", "other": "sre-embedding-model"},
-    **{"task": "masked-lm", "load_task": "masked-lm", "module": "encoder.layer", "search": "query", "find": "attention"},
+    **{
+        "text": "i love my pet python",
+        "pair": "the bank of the river",
+        "edited": "i love the bank",
+        "other": "sre-embedding-model",
+    },
+    **{
+        "task": "masked-lm",
+        "load_task": "masked-lm",
+        "module": "encoder.layer",
+        "search": "query",
+        "find": "attention",
+    },
     **{"models": DEFAULT, "looked_at": "encoder.layer.0", "tensor": "embeddings.word_embeddings.weight"},
-    **{"changed": "embeddings.word_embeddings.weight", "formats": "int8,nf4", "key_status": "new", "key_search": "bias"},
+    **{
+        "changed": "embeddings.word_embeddings.weight",
+        "formats": "int8,nf4",
+        "key_status": "new",
+        "key_search": "bias",
+    },
     **{"training": "run", "first_checkpoint": "checkpoint-2", "second_checkpoint": "checkpoint-4", "depth": "2"},
     **{"tokenizer": WORDS, "picked": "1,2", "word": "bank", "first_text": "the bank", "second_text": "the river bank"},
     **{"sentences": "A river.\nA bank.\nMoney.", "query_sentence": "Water.", "gold_pairs": "a\tb\t1\nc\td\t3"},
     **{"label": "neutral", "beside": DEFAULT, "compare": "the river", "edited_pair": "my bank", "mask": "2"},
-    **{"labelled_texts": "a\tx\nb\ty", "many_texts": "my pet\nthe river", "target": "cosine", "target_class": "neutral"},
+    **{
+        "labelled_texts": "a\tx\nb\ty",
+        "many_texts": "my pet\nthe river",
+        "target": "cosine",
+        "target_class": "neutral",
+    },
     **{"target_layer": "1", "target_word": "river", "direction_from": "my pet", "direction_to": "the bank"},
     **{"effect_sentences": "my pet\nthe river", "changed_head": "layer 1, head 1", "removed_heads": "layer 0, head 1"},
-    **{"methods": "leave-one-out", "classes": "neutral", "corpus": "reviews", "corpus_query": "late", "where": "stars=1"},
+    **{
+        "methods": "leave-one-out",
+        "classes": "neutral",
+        "corpus": "reviews",
+        "corpus_query": "late",
+        "where": "stars=1",
+    },
     **{"coloured": "stars", "alike": "0.90", "part_column": "stars", "part": "1", "probe_labels": "stars", "hits": "5"},
     **{"change": "head 0.1", "levels": "2", "labels": "3", "window": "16", "shown": "3", "longest": "5", "count": "3"},
     **{"sample": "4", "probe_sample": "4", "clusters": "2", "tokens": "1,3", "queries": "1,3", "keys": "1,3"},
@@ -305,7 +343,10 @@ def written(path: Path, value: Any) -> None:
     brackets, entries = ("{}", value.items()) if isinstance(value, dict) else ("[]", enumerate(value))
     names = {name: f"{json.dumps(name)}: " if isinstance(value, dict) else "" for name, _ in entries}
     listed = value.values() if isinstance(value, dict) else value
-    lines = [f"{name}{json.dumps(rounded(each), ensure_ascii=False)}" for name, each in zip(names.values(), listed, strict=True)]
+    lines = [
+        f"{name}{json.dumps(rounded(each), ensure_ascii=False)}"
+        for name, each in zip(names.values(), listed, strict=True)
+    ]
     path.write_text("\n".join((brackets[0], ",\n".join(lines), brackets[1], "")), encoding="utf-8")
 
 
@@ -349,18 +390,36 @@ def make_inputs(folder: Path) -> None:
     for step in (2, 4):
         checkpoint = save_tiny_head("bert", "sequence-classification", models / "run" / f"checkpoint-{step}", **small)
         weights = load_file(checkpoint / "model.safetensors")
-        moved = {name: each * (1 + step / 8 * np.sin(np.arange(each.size))).reshape(each.shape) for name, each in weights.items()}
-        save_file({name: each.astype(np.float32) for name, each in moved.items()}, checkpoint / "model.safetensors", {"format": "pt"})
+        moved = {
+            name: each * (1 + step / 8 * np.sin(np.arange(each.size))).reshape(each.shape)
+            for name, each in weights.items()
+        }
+        save_file(
+            {name: each.astype(np.float32) for name, each in moved.items()},
+            checkpoint / "model.safetensors",
+            {"format": "pt"},
+        )
         history += [{"epoch": step / 4, "learning_rate": 0.01, "loss": 1 / step, "step": step}]
         history += [{"epoch": step / 4, "eval_accuracy": 0.5 + step / 16, "step": step}]
         write_state(checkpoint, step, history)
-    rows = ["text,label", "i love my pet,LABEL_0", "the bank of the river,LABEL_1", "my language,LABEL_0", "python,LABEL_1"]
+    rows = [
+        "text,label",
+        "i love my pet,LABEL_0",
+        "the bank of the river,LABEL_1",
+        "my language,LABEL_0",
+        "python,LABEL_1",
+    ]
     (folder / "texts.csv").write_text("\n".join(rows) + "\n")
     pairs = ["sentence1,sentence2,score", "A river.,A bank.,2.5", "Money.,A bank.,4", "A cat.,A river.,0.5"]
     (folder / "pairs.csv").write_text("\n".join(pairs) + "\n")
     reviews = [
         *("sentence,stars", "The parcel came two weeks late.,1", "Fast delivery and friendly people.,5"),
-        *("The book is good.,5", "I never got my order.,1", "Good value for the price.,4", "The screen broke on day one.,1"),
+        *(
+            "The book is good.,5",
+            "I never got my order.,1",
+            "Good value for the price.,4",
+            "The screen broke on day one.,1",
+        ),
     ]
     (folder / "reviews.csv").write_text("\n".join(reviews) + "\n")
     arguments = ("corpus", "embed", DEFAULT, "reviews.csv", "-o", "corpora/reviews")

@@ -31,7 +31,9 @@ def kept_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("kept_folders")
-@pytest.mark.parametrize("place", range(len(KEPT)), ids=[f"{each['page']} {each['query'].get('view', '')}" for each in KEPT])
+@pytest.mark.parametrize(
+    "place", range(len(KEPT)), ids=[f"{each['page']} {each['query'].get('view', '')}" for each in KEPT]
+)
 @pytest.mark.sample(6)
 def test_an_address_opens_with_its_values(place: int) -> None:
     page, query, before = KEPT[place]["page"], full_query(KEPT, place), KEPT[place]["controls"]

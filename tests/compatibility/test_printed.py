@@ -13,8 +13,10 @@ import pytest
 
 from tests.compatibility.promised import COMMANDS, FIRST, printed
 
-WORDS = frozenset({"notices", "notice", "suggestion", "note", "message", "reason"})
+WORDS = frozenset({"notices", "notice", "suggestion", "note", "message", "reason", "summary"})
 """Keys whose values are sentences for readers."""
+CORRECTED = frozenset({("predict-answers", "score")})
+"""Output and key of numbers that were wrong in 1.0, as CHANGELOG says."""
 MEASURED = frozenset({"seconds"})
 """Keys of times."""
 RELATIVE, ABSOLUTE = 1e-5, 1e-6
@@ -24,13 +26,16 @@ def differences(kept: Any, now: Any, place: str = "") -> list[str]:
     """What of a kept object is not there today, each with its place."""
     name = place.rpartition(".")[2].partition("[")[0]
     if isinstance(kept, float) and type(now) is float:
-        same = math.isclose(kept, now, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+        digits = len(f"{kept:f}".rstrip("0").rpartition(".")[2])  # a number may get more digits
+        same = math.isclose(kept, now, rel_tol=RELATIVE, abs_tol=ABSOLUTE) or round(now, max(digits, 4)) == kept
         return [] if same or name in MEASURED else [f"{place}: {kept} is {now}"]
     if type(kept) is not type(now):
         return [f"{place}: {type(kept).__name__} is {type(now).__name__}"]
     if isinstance(kept, dict):
         gone = [f"{place}.{key}: is gone" for key in kept if key not in now]
-        return gone + [words for key in kept if key in now for words in differences(kept[key], now[key], f"{place}.{key}")]
+        return gone + [
+            words for key in kept if key in now for words in differences(kept[key], now[key], f"{place}.{key}")
+        ]
     if isinstance(kept, list) and name not in WORDS:
         if len(kept) != len(now):
             return [f"{place}: {len(kept)} entries are {len(now)}"]
@@ -52,7 +57,9 @@ def kept_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_command_prints_what_it_printed(name: str, kept_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
     kept = json.loads((FIRST / "json" / f"{name}.json").read_text(encoding="utf-8"))
-    assert differences(kept, printed(COMMANDS[name], kept_folder)) == []
+    found = differences(kept, printed(COMMANDS[name], kept_folder))
+    corrected = {key for output, key in CORRECTED if output == name}
+    assert [words for words in found if words.partition(":")[0].rpartition(".")[2] not in corrected] == []
 
 
 def test_what_is_gone_or_changed_is_named() -> None:
