@@ -91,15 +91,16 @@ def printed(arguments: tuple[str, ...], folder: Path = FIRST) -> Any:
     from bertviz_core.cli.app import main
 
     out = TextIOWrapper(BytesIO(), encoding="utf-8")
-    before = sys.argv
+    before, code = sys.argv, None
     sys.argv = ["bertviz_core", *arguments, "--json"]
     try:
         with chdir(folder), redirect_stdout(out):
             main()
     except SystemExit as ended:
-        assert not ended.code, f"{' '.join(arguments)} ended with {ended.code}"
+        code = ended.code
     finally:
         sys.argv = before
+    assert not code, f"{' '.join(arguments)} ended with {code}"
     out.flush()
     return json.loads(out.buffer.getvalue())  # type: ignore[attr-defined]
 
@@ -280,6 +281,10 @@ GIVEN: Mapping[str, str] = {
 """Name in the address -> a value that is not its default; of the rest the last of its values, or 1."""
 
 
+LEFT_OUT = ("cell", "area", "view", "source", "tokens", "queries", "keys", "look")
+"""Names of an address with no value that fits every view: clicked cells, pairs of numbers, a drawing, a file."""
+
+
 def opened(page: str, query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """Open an address; what its controls have of its values, and what is left of them in the address."""
     from streamlit.testing.v1 import AppTest
@@ -310,7 +315,7 @@ def addresses() -> list[dict[str, Any]]:
     for page, view in [(page, view) for page, views in VIEWS.items() for view in views]:
         names = [row for row in rows if page in row["pages"] or not row["pages"]]
         query = {row["name"]: asked(page, view, row["name"], row["values"]) for row in names}
-        query = {name: value for name, value in query.items() if name not in ("cell", "area", "view", "source")}
+        query = {name: value for name, value in query.items() if name not in LEFT_OUT}
         if view != "Two checkpoints":
             del query["other"]
         before = next((each for each in found if each["page"] == page), {"query": {}})
