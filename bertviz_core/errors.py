@@ -33,6 +33,11 @@ class BertvizError(Exception):
     suggestion = ""
     """Name of a similar model; "" if there is none."""
 
+    @property
+    def meant(self) -> str:
+        """The name of `suggestion` in version 1.0."""
+        return self.suggestion
+
 
 class ModelNotFoundError(BertvizError):
     """There is no model of this name, or it may not be opened here."""

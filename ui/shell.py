@@ -57,6 +57,7 @@ if SESSION not in st.session_state:
     read_tab_texts()
 if unread := registry.clean():
     st.toast(escape_markdown(unread))
+registry.take_renamed(here)
 absent = st.query_params.pop(ABSENT, "") or session.stored(ABSENT, "")
 session.store(ABSENT, absent if here == FIRST else "")
 again = navigation.arrive(here) or navigation.returning()

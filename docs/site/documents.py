@@ -37,7 +37,7 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
         "glossary",
     ),
     "Library": ("library", "figures", "reference", "reference-data", "command-line", "canary"),
-    "Hosting": ("deployment", "configuration", "benchmarks"),
+    "Hosting": ("deployment", "configuration", "compatibility", "benchmarks"),
     "Contributing": ("/CONTRIBUTING", "where-things-are", "adding-a-page", "adding-a-family", "/CHANGELOG"),
 }
 """Heading of the sidebar -> its documents, those of docs/ without their folder."""

@@ -458,6 +458,17 @@ def whole(written: str | None) -> int | None:
     return int(digits) if NUMBER.fullmatch(digits) and not digits.startswith("-") else None
 
 
+RENAMED: Mapping[tuple[str, str, str], str] = {("checkpoint", "view", "Two checkpoints"): "Compare with base"}
+"""Page, name and value of an address of an older version -> the value today (docs/compatibility.md)."""
+
+
+def take_renamed(page: str) -> None:
+    """Replace values that an older version wrote into the address of a page."""
+    for (of, name, before), now in RENAMED.items():
+        if page == of and st.query_params.get(name) == before:
+            put(name, now)
+
+
 def clean() -> str:
     """Remove values that no widget accepts; returns a sentence about them, "" for none."""
     named = {name: st.query_params.get_all(name) for name in st.query_params}

@@ -148,6 +148,11 @@ class LoadReport:
     """What of the model's files decides numbers and is not followed, and how its tokenizer differs from its file."""
 
     @property
+    def wanted(self) -> int:
+        """The name of `expected` in version 1.0."""
+        return self.expected
+
+    @property
     def fraction_from_file(self) -> float:
         """Share of the parameters loaded from the file, 0 to 1."""
         return self.from_file / self.total if self.total else 0.0

@@ -112,7 +112,7 @@ ADAPTER: Faces[AdapterUpdates] = Faces(
 )
 
 
-REPAIR = "action old new keys before after expected code"
+REPAIR = "action old new keys before after expected code wanted=expected"
 
 
 def _report_lines(report: LoadReport) -> list[str]:
@@ -155,7 +155,7 @@ def _note(row: KeyRow) -> str:
 LOAD_REPORT: Faces[LoadReport] = Faces(
     keys="model model_type task architecture stored_architecture num_labels matched expected new unused mismatched "
     "ignored not_converted parameters=total parameters_from_file=from_file fraction_from_file components repair "
-    "suggestion notices stored_tensors stored_bytes=stored_nbytes bytes_read=header_nbytes",
+    "suggestion notices stored_tensors stored_bytes=stored_nbytes bytes_read=header_nbytes wanted=expected",
     made={
         "mismatched": lambda report: every(report.mismatched, "name checkpoint model"),
         "ignored": lambda report: every(report.ignored, "name reason=note"),

@@ -64,8 +64,8 @@ def _compared_lines(compared: SentenceComparison) -> list[str]:
 
 COMPARED_SENTENCES: Faces[SentenceComparison] = Faces(
     keys="first second sentences first_similarity=first_cosines second_similarity=second_cosines difference "
-    "first_pairs second_pairs neighbours shared_neighbours=shared first_nearest second_nearest same_nearest cka "
-    "summary notices",
+    "first_pairs second_pairs neighbours shared_neighbours=shared first_nearest second_nearest same_nearest "
+    "nearest_kept=same_nearest cka summary notices",
     made={
         "first_pairs": lambda compared: fields(compared.first_range, RANGE),
         "second_pairs": lambda compared: fields(compared.second_range, RANGE),
