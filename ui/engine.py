@@ -130,7 +130,8 @@ def show_page(
         name_model(name, note)
         draw_parts(notices, opened, ask, options)
     if view.second:
-        options = replace(options, values={OTHER.key: models.second_or_example()})
+        with content:
+            options = replace(options, values={OTHER.key: models.second_or_example()})
     with row, shown_to_user():
         options = with_controls(view.params, opened, options)
         behind = [param for param in (*params, *view.folded) if _applies(param, opened, options)]

@@ -132,7 +132,7 @@ DRAWN = {
     "journey Journey": ".journey svg .label",
     "architecture Module tree": "tr[data-module='encoder.layer.0-5']",
     "attention ": ".stage[data-shown='0.0'][data-full='true']",
-    "predictions Several texts": ".st-key-predictions_several_csv button",
+    "predictions Several texts": ".st-key-predictions_several_files button",
     "corpus Map": ".corpus-map .stage[data-mode]",
     "corpus About": "[data-testid=stDataFrame]",
 }
@@ -188,7 +188,7 @@ def drawn(page: Page, name: str, view: str) -> None:
     for key in charts:
         chart = page.locator(f".st-key-{key} .js-plotly-plot .main-svg").first
         expect(chart).to_be_visible(timeout=3 * WAIT_MS)
-        expect(page.locator(f".st-key-{key}_csv button")).to_be_visible()
+        expect(page.locator(f".st-key-{key}_files button")).to_be_visible()
     if not charts:
         expect(page.locator(DRAWN[f"{name} {view}"]).first).to_be_visible(timeout=3 * WAIT_MS)
     expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()

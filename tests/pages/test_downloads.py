@@ -12,12 +12,13 @@ import plotly.io as pio
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.figures.base.export import SLIDE
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, sequential
 from bertviz_core.models.catalog import BUNDLED, SPLADE, WEIGHTS
 from bertviz_core.models.sources import resolve
 from tests.helpers.charts import sent_charts
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
-from tests.pages.opened import SHELL, opened, with_probes
+from tests.pages.opened import SHELL, opened, with_files, with_probes
 from ui.session import settings
 from ui.widgets import run_model as answers
 
@@ -286,9 +287,12 @@ def at_view(view: View) -> AppTest:
 
 
 def rows(at: AppTest) -> list[dict[str, Any]]:
-    """Arguments of the image buttons of a page."""
+    """Open every Download of a page; returns the arguments of the buttons of its pictures, without those of slides."""
+    for key in {*(each.key for each in sent_charts(at)), "attention_heads"}:
+        at.session_state[f"{key}_files"] = True
+    at.run()
     found = [each.proto.json for each in at.get("bidi_component") if each.proto.component_name == "figure_download"]
-    return [json.loads(each) for each in found]
+    return [row for row in map(json.loads, found) if row["medium"] != SLIDE]
 
 
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS.keys())
@@ -332,7 +336,7 @@ def test_several_models_are_named_with_their_revisions() -> None:
 
 @pytest.mark.parametrize(("name", "theme"), [("light", LIGHT), ("dark", DARK), ("print", PRINT)])
 def test_a_theme_is_chosen_once_and_the_figure_is_drawn_in_it(name: str, theme: Any) -> None:
-    at = opened("heads", view="One cell")
+    at = with_files(opened("heads", view="One cell"), "heads_cell")
     at.button_group(key="heads_cell_theme").set_value(name).run()
     assert not at.exception
     found = rows(at)
@@ -345,7 +349,7 @@ def test_a_theme_is_chosen_once_and_the_figure_is_drawn_in_it(name: str, theme: 
 
 
 def test_a_scale_is_that_of_the_theme_and_the_numbers_are_the_pages() -> None:
-    at = opened("representations", view="Change")
+    at = with_files(opened("representations", view="Change"), "representations_change")
     at.button_group(key="representations_change_theme").set_value("dark").run()
     (row,) = rows(at)
     figure, shown = pio.from_json(row["figure"]), pio.from_json(sent_charts(at)[0].spec)
@@ -355,7 +359,7 @@ def test_a_scale_is_that_of_the_theme_and_the_numbers_are_the_pages() -> None:
 
 
 def test_the_choice_is_kept_on_another_page() -> None:
-    at = opened("parameters", view="Layers")
+    at = with_files(opened("parameters", view="Layers"), "parameters_layers")
     at.button_group(key="parameters_layers_theme").set_value("print").run()
     at.switch_page("../pages/overview.py").run()
     (row,) = rows(at)
@@ -364,7 +368,7 @@ def test_the_choice_is_kept_on_another_page() -> None:
 
 
 def test_files_look_as_the_page_does_until_another_theme_is_chosen() -> None:
-    at = opened("parameters", view="Layers")
+    at = with_files(opened("parameters", view="Layers"), "parameters_layers")
     themes = at.button_group(key="parameters_layers_theme")
     assert themes.value == themes.options[0] == "as on the page"
     texts = {"as on the page": LIGHT.text, "light": LIGHT.text, "dark": DARK.text, "print": PRINT.text}

@@ -122,6 +122,7 @@ def theme_select(key: str) -> None:
     )
 
 
+@st.fragment
 def download_menu(key: str, show: Callable[[], None]) -> None:
     """Show the one control of the files of a figure or drawing, which are made and sent when it is opened."""
     menu = st.popover("Download", icon=SAVE, key=f"{key}_files", on_change="rerun")

@@ -502,7 +502,7 @@ def _names(comparison: CheckpointComparison) -> Iterator[Part]:
     rows += [("resized", each.name, str(each.first), str(each.second)) for each in comparison.resized]
     if rows:
         table = Table(pd.DataFrame(rows, columns=["what", "tensor", "first", "second"]), "Tensors without a partner")
-        label = f"{len(rows):,} tensors that have no partner of their shape"
+        label = f"Tensors without a partner of their shape: {len(rows):,}"
         yield Folded(label, "checkpoint_names", lambda: [table])
 
 
