@@ -287,8 +287,8 @@ class Settings:
         SWITCH,
         "whether a model that is neither bundled nor in the catalogue is first built, and its tokenizer works, in "
         "processes of their own, within the limits of memory and seconds below; `0` saves their memory and the "
-        "seconds of their start where all models are your own",
-        shown="`1`, on the command line `0` but for `mcp`",
+        "seconds of their start where all models are your own; `mcp` has the dashboard's default",
+        shown="`1`, on the command line `0`",
     )
     max_batch_bytes: int = setting(
         MAX_BATCH_BYTES,

@@ -181,7 +181,7 @@ def test_the_five_minute_questions_are_answered_by_clicks_alone(page: Page, serv
     layer = re.search(r"of the layers for “bank”, in layer (\d+) \((0\.\d{3})\)", sentence(page))
     assert layer is not None
     page.locator(f"[data-name='Open layer {layer[1]}']").click()
-    for words in ("attention adds", "inside feed-forward", "feed-forward adds", "leaves, turn"):
+    for words in ("attention adds", "inside feed-forward", "feed-forward adds", "comes out, turned by"):
         expect(page.locator(".journey svg")).to_contain_text(words)
     page.locator("[data-name^='Head 0 of layer']").click()
     expect(page.locator(".journey .live")).to_contain_text("Head 0 looks at")

@@ -114,14 +114,8 @@ def test_bert_is_told_in_five_lines_below_what_it_is_for() -> None:
     assert purpose < next(place for place, line in enumerate(lines) if line.startswith("- "))
 
 
-def test_the_first_pages_field_is_the_text_of_the_session() -> None:
-    at = opened("overview", text="From a link.")
-    field = at.main.text_area(key="text_on_page")
-    assert field.value == "From a link."
-    field.set_value("My own words.").run()
-    assert not at.exception
-    assert at.session_state["text"] == "My own words."
-    assert not opened("overview", lesson="tokens", step="1").main.text_area
+def test_a_page_about_the_model_alone_has_no_field_for_a_text() -> None:
+    assert not opened("overview", text="From a link.").text_area
 
 
 def test_names_of_a_strangers_folder_are_text(models_dir: Path) -> None:

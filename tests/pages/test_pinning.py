@@ -132,7 +132,8 @@ def test_the_texts_of_the_lesson_are_in_its_file() -> None:
     assert (written["title"], written["summary"], written["next"]) == ("What a token is", "Pieces of words.", ORDER[0])
 
 
-def test_a_dropped_lesson_becomes_pinned_views_and_is_presented_step_by_step() -> None:
+def test_a_dropped_lesson_becomes_pinned_views_and_is_presented_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ui.components.frame.window_height", lambda: 900)  # as a browser reports it
     first = shipped(ORDER[0])
     at = shown(opened("tokens"))
     at.file_uploader(key="pinned_file_0").upload("mine.yaml", lesson_yaml(first).encode(), "application/yaml").run()

@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.models.catalog import bundled_folder
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import SHELL, drawn, opened, visible_text
+from tests.pages.opened import SHELL, drawn, opened, visible_text, with_files
 
 TEXT = "I love my pet python."
 VIEWS = ("Change", "Values", "Token similarity", "Paths", "Input", "One word, two texts")
@@ -77,7 +77,7 @@ def test_lengths_are_those_of_the_models_vectors(own: Any) -> None:
 def test_picture_table_title_and_file_of_similarities_are_of_one_layer(
     own: Any, layer: str, entry: int, name: str
 ) -> None:
-    at = opened("representations", view="Token similarity", layer=layer)
+    at = with_files(opened("representations", view="Token similarity", layer=layer), "representations_similarity")
     state = own.hidden_states[entry][0]
     expected = torch.nn.functional.cosine_similarity(state[:, None], state[None], dim=-1).numpy()
     np.testing.assert_allclose(z(at), expected, atol=1e-5)

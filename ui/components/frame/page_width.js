@@ -1,6 +1,6 @@
-// How wide the page is, by steps: reported to the server once it is not what it takes for granted, and at each change. Where
-// it is to say so, how high the window is, which a figure alone in a frame fills; in the
-// presenter's frame, where a larger window enlarges all, the height below title and note.
+// How wide the page is, by steps: reported to the server once it is not what it takes for granted, and at each change.
+// Where a figure fills the window, also how high that is; in the presenter's frame, where a larger window enlarges all,
+// the height below title and note.
 const BELOW = 0.84; // of the window
 const SLACK = 24; // pixels above a step that are needed to climb it: a scroll bar that comes and goes is none
 

@@ -4,15 +4,14 @@ function drawLinks(view) {
   const head = isLayer && !switchedOff(view).words ? path.head : null;
   const part = head === null ? null : view.parts.get(partName({ kind: "head", layer, head, token: path.token, key: path.key }));
   const place = { token: placeBefore(view, path.token), layer, head, key: part && placeBefore(view, part.key) };
-  const opened = part && path.key !== null ? ["cell", `Weight of “${header.labels[part.key]}”`]
-    : head !== null ? ["head", `Head ${head}`]
-    : isLayer ? ["layer", `Layer ${layer}`] : ["embeddings", "Embeddings"];
+  const cell = part ? [["cell", `Weight of “${header.labels[part.key]}”`]] : [];
+  const opened = head !== null ? [["head", `Head ${head}`], ...cell] : [isLayer ? ["layer", `Layer ${layer}`] : ["embeddings", "Embeddings"]];
   const now = JSON.stringify([header.links, place, opened]);
   if (view.linked === now) return;
   view.linked = now;
   view.nav ??= newNav(view.root);
   view.nav.hidden = layer === "" || !header.links.length;
-  view.nav.replaceChildren(...linked(opened[1], header.links.filter((row) => row.part === opened[0]), place));
+  view.nav.replaceChildren(...opened.flatMap(([kind, name]) => linked(name, header.links.filter((row) => row.part === kind), place)));
 }
 
 function newNav(root) {

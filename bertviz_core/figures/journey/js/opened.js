@@ -189,7 +189,7 @@ function drawLayerStrips(view, svg, part, layer) {
   const { header, plan, path, look } = view, { box } = plan, bins = view.strips().shape[2], y = plan.footY;
   const turn = (view.now ?? header).measures.find(({ key }) => key === "turn");
   const scale = `±${short(view.strips().scale)}`, named = (words) => [`${words}, colours end at ${scale}`, `${words}, ${scale}`];
-  const turned = turn ? `comes out, direction changed by ${fixed(turn.values[layer * header.labels.length + path.token])}` : "comes out";
+  const turned = turn ? `comes out, turned by ${fixed(turn.values[layer * header.labels.length + path.token])}` : "comes out";
   const state = (at) => (place) => stateStrip(view, at, path.token, place);
   const rows = [{ forms: named("goes in"), made: state(layer) }, ...addedVectors(view, part), { forms: [...named(turned), ...named("comes out")], made: state(layer + 1) }];
   const columns = Math.ceil(rows.length / Math.ceil(rows.length / plan.abreast)), w = (box.w - 32 - 16 * (columns - 1)) / columns;
