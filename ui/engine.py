@@ -115,8 +115,6 @@ def show_page(
     above, row = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         chosen = models.view_choice([view.title for view in offered]) if len(views) > 1 else views[0].title
-    # Of another view nothing stays where it was: its parts are new to the browser, and none of them moves.
-    content = st.container(key=f"view_{page}_{chosen}")
     view = next(view for view in offered if view.title == chosen)
     if subject is not None:
         with shown_to_user():
@@ -130,14 +128,13 @@ def show_page(
         name_model(name, note)
         draw_parts(notices, opened, ask, options)
     if view.second:
-        with content:
-            options = replace(options, values={OTHER.key: models.second_or_example()})
+        options = replace(options, values={OTHER.key: models.second_or_example()})
     with row, shown_to_user():
         options = with_controls(view.params, opened, options)
         behind = [param for param in (*params, *view.folded) if _applies(param, opened, options)]
         if behind:
             options = _behind_button("Options", behind, opened, options)
-    with content, shown_to_user():
+    with shown_to_user():
         if view.runs:
             with st.spinner("Running the model"):
                 opened = SharedModel(name, run_model.traced(name, options.text(), options.pair))

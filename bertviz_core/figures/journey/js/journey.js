@@ -132,7 +132,7 @@ function draw(view) {
   else drawWide(view, svg);
   const aim = focus && focused(view, svg, focus);
   rove(view, svg, aim?.dataset.name);
-  if (PAPER.matches) addCaption(view, svg, aboutOf(view));
+  if (PAPER.matches) addCaption(view, svg, aboutOf(view), true);
   sheet.replaceChildren(svg);
   aim?.focus({ preventScroll: true });
   view.root.drawn?.(view);
