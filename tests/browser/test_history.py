@@ -3,6 +3,7 @@
 Covers `ui/address/navigation.py`, `ui/share.py`.
 """
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -78,7 +79,8 @@ def test_back_and_forward_find_each_page_as_it_was_left(page: Page, server: str)
     assert (layer(page), entries(page)) == ("3", before + 1)
     move_layer(page, "ArrowRight")
     set_head(page, 4)
-    drawn(page, "layer 4, head 4")
+    expect(page).to_have_url(re.compile("head=4"))
+    settled(page)
     go(page, "Representations")
     go(page, "Tokens")
     left = [page.url]

@@ -40,8 +40,8 @@ NAMED_IN_SIGHT = """(() => {{
 """Whether a figure is entirely between the card and the bottom of the window."""
 RUN_MS = 3 * COLD_MS
 """Timeout for what several checkpoints compute."""
-LOWEST = 90
-"""Most pixels of the folded card."""
+LOWEST = 105
+"""Most pixels of the folded card, which on the Journey has its whole note."""
 
 
 def address(server: str, name: str, number: int) -> str:

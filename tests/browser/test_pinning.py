@@ -162,7 +162,7 @@ def test_a_click_in_an_enlarged_figure_is_where_the_pointer_is(page: Page, serve
 FITTED = """(() => {
   const shown = (each) => each.checkVisibility() && each.getBoundingClientRect().height > 0;
   const bars = "[data-testid=stSidebar], [data-testid=stHeader]", fields = ".stMain :is(input, select, textarea)";
-  const frame = `${bars}, ${fields}, .stMain button:not(.lesson-card *, .modebar *)`; // plotly's are seen under the pointer alone
+  const frame = `${bars}, ${fields}, .stMain button:not(.lesson-card *, .modebar *)`;
   const place = document.querySelector("[data-picture]");
   if (!place || [...document.querySelectorAll(frame)].some(shown)) return false;
   const roots = [place, ...place.querySelectorAll("*")].flatMap((each) => each.shadowRoot ?? []);
@@ -175,7 +175,9 @@ FITTED = """(() => {
     && head.length > 0 && head.every((each) => each.getBoundingClientRect().bottom <= box.top)
     && document.querySelector("[data-testid=stMain]").scrollHeight <= innerHeight;
 })()"""
-"""Whether title or note stand above one picture, which is whole in the window; nothing of the page around is seen."""
+"""Whether title or note stand above one picture, which is whole in the window; nothing of the page around is seen.
+
+The buttons of plotly are seen under the pointer alone."""
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from bertviz_core.models.sources import resolve
 from bertviz_core.questions.views.corpus import CORPUS_QUERY
 from bertviz_core.text import escape_controls, escape_markdown, isolated, shortened
 from bertviz_core.trace.results import Tokens
-from ui.address.navigation import bring_along, rewrite, show_in_journey, source_of, write
+from ui.address.navigation import bring_along, rewrite, show_in_journey, source_of, write, write_brought
 from ui.address.registry import TYPED, whole
 from ui.address.widgets import BOUND, keep_within
 from ui.components.frame import TAB_TEXTS, found_texts, request_tab_texts, store_tab_texts
@@ -224,6 +224,7 @@ def head_select(heads: int) -> int:
     if _position(requested, most) is None:
         st.toast(escape_markdown(f"There is no head {requested[:20]} here; the last one is {most}."))
     keep_within(HEAD, 0, most)
+    write_brought(HEAD, str(stored(HEAD, 0)) if stored(HEAD, 0) else None)
     return int(st.number_input(f"Head, 0 to {most}", 0, most, 0, step=1, key=HEAD, width=NARROW, **BOUND))
 
 
