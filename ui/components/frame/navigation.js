@@ -60,6 +60,8 @@ function drawPages(nav, shown) {
       if (address.pathname === window.location.pathname) return;
       open(address);
       document.querySelector(MAIN)?.scrollTo(0, 0);
+      // There the menu lies over the page.
+      if (window.innerWidth < 768) document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click();
     });
   };
 }
