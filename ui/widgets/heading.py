@@ -77,10 +77,10 @@ def panel(label: Callable[[], str], key: str, draw: Callable[[], None], icon: st
             draw()
 
 
-SECOND_LABEL = "Second text, one input with the first"
+SECOND_LABEL = "Second text, for a pair or a comparison"
 PAIR_HELP = (
     "Makes a pair: both texts in one input, with a separator between them. A model that was trained on pairs needs "
-    "both: a premise, then its hypothesis."
+    "both: a premise, then its hypothesis. A cosine compares the two instead, each read by itself."
 )
 TEXT_HELP = "What the model reads. Ctrl + Enter in the field applies it too."
 TEXT_ON_PAGE, TEXT_PLACE = "text_on_page", "text_place"
