@@ -202,7 +202,7 @@ def _stages(opened: Opened, layers: int) -> tuple[tuple[Stage, ...], str]:
     stages = stages_of(sizes, ledger, layers)
     plan = recommended(opened.source, opened.settings)
     if plan.from_checkpoint and plan.pooling != "pooler":
-        note = f"The sentence vector is {'made from ' if plan.dense else ''}{POOLING_PHRASES[plan.pooling]}."
+        note = f"Sentence vectors use {POOLING_PHRASES[plan.pooling]}."
         stages = tuple(replace(each, note=note) if each.kind == "pooler" else each for each in stages)
     return stages, sizes.title
 
