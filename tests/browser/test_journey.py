@@ -449,7 +449,9 @@ def test_the_number_of_the_whole_text_is_drawn_as_such_and_every_scale_is_named(
     expect(page.locator(".journey .whole")).to_have_count(1)
     expect(words).to_contain_text("the whole text")
     expect(words).to_contain_text("pooler (not used by this answer)")
-    expect(words).to_contain_text(re.compile(r"frames of heads up to ±0\.\d{4}; tokens: share in it up to ±0\.\d{4}"))
+    expect(words).to_contain_text(
+        re.compile(r"frames of heads up to ±0\.\d{4}; tokens: without their word up to ±0\.\d{4}")
+    )
     assert page.locator(".journey svg .label").evaluate_all(LYING) == []
 
 

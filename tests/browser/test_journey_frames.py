@@ -157,7 +157,7 @@ def test_a_phone_shows_what_the_answer_rests_on_as_the_wide_drawing_does(page: P
         ".journey"
     ).evaluate(SENTENCE)
     page.set_viewport_size({"width": 390, "height": 844})
-    expect(page.locator(".journey svg")).to_contain_text("share 0.2268")
+    expect(page.locator(".journey svg")).to_contain_text("change −0.2268")
     for layer, effect in enumerate(effects):
         expect(page.locator(f".journey [data-name='Open layer {layer}, change without it {effect}']")).to_have_count(1)
     page.locator(".journey [data-name^='Open layer 5']").click()

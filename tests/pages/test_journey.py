@@ -129,6 +129,17 @@ def test_the_answer_is_followed_back_to_layers_heads_and_tokens(monkeypatch: pyt
     assert sent["ending"]["heads"]["shape"] == [6, 12]
     assert sent["ending"]["tokens"]["shape"] == [8]
     assert len(sent["labels"]) == 8  # the cosine reads the text without the second one
+    model = open_model("all-MiniLM-L6-v2")
+
+    def cosine(text: str) -> float:
+        first, second = (
+            model.trace(each).hidden_states[-1].mean(axis=0) for each in (text, "I love coding in python.")
+        )
+        return float(first @ second / np.linalg.norm(first) / np.linalg.norm(second))
+
+    without = array(at, sent["ending"]["tokens"])
+    for token, masked in ((1, "[MASK] love my pet python."), (5, "I love my pet [MASK].")):
+        assert without[token] == pytest.approx(cosine(masked) - cosine(DEFAULT_TEXT), abs=1e-5)
 
 
 def test_without_a_second_text_the_drawing_ends_with_the_cosine_to_an_example(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,6 +269,17 @@ def test_a_masked_token_is_not_masked_in_another_text() -> None:
     at.text_area(key="text").set_value("I love the river and the sea.").run()
     assert "change" not in at.query_params
     assert header(at)["change"] is None
+
+
+def test_the_chosen_token_is_there_after_another_page_and_stays_where_its_word_does() -> None:
+    at = opened("journey", query="3")
+    for page in ("overview", "journey"):
+        at.query_params.clear()
+        at.switch_page(f"../pages/{page}.py").run()
+    assert header(at)["path"]["token"] == 3
+    for text, token in (("You saw my green elephants.", 3), ("You saw the green elephants.", 5)):
+        at.text_area(key="text").set_value(text).run()
+        assert header(at)["path"]["token"] == token, text
 
 
 def test_an_edited_text_is_compared_by_a_button_until_the_text_is_another_one() -> None:

@@ -416,14 +416,33 @@ class JourneyLeft:
     layers: int
     longest: int
     """Position of the token that is selected by default."""
+    word: str = ""
+    """The selected token."""
+    visit: int = 0
 
 
-def remember_journey(path: Path, layers: int, longest: int) -> None:
+def keep_token(labels: Sequence[str]) -> None:
+    """Select the token of the last visit again; after a change of the text the default, unless its word is the same."""
+    left, now = session.stored(LEFT), visit()
+    if not isinstance(left, JourneyLeft) or now.complete:
+        return
+    name, here = PLACE["token"], left.visit == now.number
+    token, requested = int(dict(left.query)[name]), st.query_params.get(name)
+    same_word = labels[token : token + 1] == (left.word,)
+    if not here and requested is None and same_word and left.of == _model_and_text() and token != left.longest:
+        put(name, str(token))
+    elif here and requested == str(token) and not same_word and left.of != _model_and_text():
+        put(name, None)
+        put(PLACE["key"], None)
+
+
+def remember_journey(path: Path, layers: int, longest: int, word: str) -> None:
     """Remember the drawing for the way back from other pages."""
     looks = {name: st.query_params[name] for name in shared_names(JOURNEY) if name in st.query_params}
     places = {"token": path.token, "layer": path.open, "head": path.head, "key": path.key}
     shown = {PLACE[field]: str(at) for field, at in places.items() if at not in (None, "")}
-    session.store(LEFT, JourneyLeft(_model_and_text(), tuple({**looks, **shown}.items()), layers, longest))
+    made = tuple({**looks, **shown}.items())
+    session.store(LEFT, JourneyLeft(_model_and_text(), made, layers, longest, word, visit().number))
 
 
 def show_in_journey(page: str) -> None:

@@ -40,7 +40,7 @@ from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import longest_piece
 from bertviz_core.trace.two_tokenizers import unchanged_positions
 from ui import session
-from ui.address.navigation import drawing_links, remember_journey, remember_view
+from ui.address.navigation import drawing_links, keep_token, remember_journey, remember_view
 from ui.address.registry import put, put_all, whole
 from ui.address.widgets import toggle
 from ui.cache.models import source
@@ -76,8 +76,8 @@ SAME = "norms"
 """Name of the figure with the numbers of the drawing's cells, in `figure --list`."""
 EDIT_HELP = "Change, add or remove words: the drawing then shows this text, and its cells the difference from the text."
 ENDING_HELP = (
-    "Picks one number that the model gives for the text and colours the drawing by what it depends on: layers and "
-    "heads by how much the number changes without them, tokens by their share in it."
+    "Picks one number that the model gives for the text and colours the drawing by what it depends on: how much the "
+    "number changes without each layer and head, and without the word of each token."
 )
 FILE_HELP = "One file in which the layers and heads of the chosen token still open; it needs no network."
 Openings = Sequence[EmbeddingOpening | LayerOpening | HeadOpening]
@@ -143,9 +143,10 @@ def _drawing(opened: SharedModel, ask: Ask, way: Journey, target: Options | None
     change, longest = page_change(opened, way), first_token(way)
     both = None if change is None else change.both
     drawn = way if both is None else both.before
+    keep_token(drawn.labels)
     path = path_of(drawn)
     store(SHOWN, drawn.tokens)
-    remember_journey(path, way.layers, longest)
+    remember_journey(path, way.layers, longest, "".join(drawn.labels[path.token : path.token + 1]))
     remember_view()
     ending = with_change(opened, target, ending, change)
     run = opened if drawn.tokens is None else changed_model(opened, _options(drawn.tokens), change)
@@ -398,7 +399,7 @@ def with_change(
     if target is None or ending is None or change is None or change.both is None:
         return ending
     if change.both.origin is not None:
-        ending = replace(ending, tokens=None)  # shares of the tokens before
+        ending = replace(ending, tokens=None)  # of the tokens before
     try:
         changed = changed_number(opened, replace(target, values={**target.values, **change_values()}))
     except BertvizError as error:

@@ -77,12 +77,12 @@ def panel(label: Callable[[], str], key: str, draw: Callable[[], None], icon: st
             draw()
 
 
-SECOND_LABEL = "Second text, one input with the first"
+SECOND_LABEL = "Second text, for a pair or a comparison"
 PAIR_HELP = (
     "Makes a pair: both texts in one input, with a separator between them. A model that was trained on pairs needs "
-    "both: a premise, then its hypothesis."
+    "both: a premise, then its hypothesis. A cosine compares the two instead, each read by itself."
 )
-APPLY_HELP = "Ctrl + Enter in the field does the same."
+TEXT_HELP = "What the model reads. Ctrl + Enter in the field applies it too."
 TEXT_ON_PAGE, TEXT_PLACE = "text_on_page", "text_place"
 """Keys of a page's own field for the session's text, and of the container for it."""
 MOST_QUOTED, LONGEST_EXAMPLE = 60, 200
@@ -113,10 +113,10 @@ def text_inputs(shown: bool = True) -> None:
     st.session_state.setdefault("pair", "")
     if not shown:
         return
-    st.text_area("Text", key="text", height=68, persist_state="session", help="What the model reads.")
+    st.text_area("Text", key="text", height=68, persist_state="session", help=TEXT_HELP)
     # Leaving a field applies its text, so the button does nothing itself: it gives readers something to click or tap.
     # It is above the second text, since below it would be out of sight in a window 768 pixels high.
-    st.button("Apply the text", key="apply_text", width="stretch", help=APPLY_HELP)
+    st.button("Apply the text", key="apply_text", width="stretch")
     st.text_area(
         SECOND_LABEL,
         key="pair",
@@ -153,7 +153,7 @@ def draw_text_on_page() -> None:
     st.session_state[TEXT_ON_PAGE] = page_text()
     with place.container(horizontal=True, vertical_alignment="bottom"):
         st.text_area("Your text", key=TEXT_ON_PAGE, height=68, on_change=_take_text_on_page)
-        st.button("Apply", key="apply_text_on_page", help=APPLY_HELP)
+        st.button("Apply", key="apply_text_on_page")
 
 
 def _take_text_on_page() -> None:

@@ -64,7 +64,7 @@ class Ending:
     heads: Float[np.ndarray, "layers heads"] | None = None
     """Change of the number without each head; NaN if there is none."""
     tokens: Float[np.ndarray, " seq"] | None = None
-    """Share of each token in the number."""
+    """Change of the number without the word of each token."""
     changed: float | None = None
     """The number in the changed run; None if there is no change or it cannot be computed."""
     whole: bool = False

@@ -32,6 +32,7 @@ from bertviz_core.questions.question import Answer, question
 from bertviz_core.questions.texts.attention import layer_value_norms
 from bertviz_core.questions.texts.hidden_states import HEAD, KEY, LAYER, QUERY, cell, layer_parts, layer_run, run
 from bertviz_core.questions.texts.tokens import tokens
+from bertviz_core.sentences.plan import POOLING_PHRASES, recommended
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.tokenization import longest_piece
 
@@ -198,7 +199,12 @@ def _opened_heads(opened: Opened, trace: Trace, part: LayerOpening) -> Iterator[
 
 def _stages(opened: Opened, layers: int) -> tuple[tuple[Stage, ...], str]:
     sizes, ledger = architecture(opened, Options()).result, parameters(opened, Options()).result
-    return stages_of(sizes, ledger, layers), sizes.title
+    stages = stages_of(sizes, ledger, layers)
+    plan = recommended(opened.source, opened.settings)
+    if plan.from_checkpoint and plan.pooling != "pooler":
+        note = f"Sentence vectors use {POOLING_PHRASES[plan.pooling]}."
+        stages = tuple(replace(each, note=note) if each.kind == "pooler" else each for each in stages)
+    return stages, sizes.title
 
 
 def _without_run(opened: Opened, options: Options, missing: str) -> Answer[Journey]:

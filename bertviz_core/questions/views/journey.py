@@ -105,11 +105,11 @@ def first_links(opened: Opened, way: Journey) -> Sequence[Link]:
 
 
 def ending_of(opened: Opened, ask: Ask, options: Options, way: Journey) -> Ending:
-    """The number at the end, the effects of layers and heads, and the shares of tokens."""
+    """The number at the end, and the effects of layers, heads and tokens."""
     measured, shares = ask(zero_effects, options).result, ask(word_attributions, options).result
     per_token = None  # of a number that belongs to another reading of the text
     if way.tokens is not None and np.array_equal(shares.tokens.input_ids, way.tokens.input_ids):
-        per_token = np.asarray(np.nan_to_num(shares.per_token()))
+        per_token = -np.asarray(np.nan_to_num(shares.per_token()))  # as for layers: without it minus with it
     numbers = (measured.title, measured.clean, measured.unit, measured.layers, measured.heads, per_token)
     request = parse_target(options.get(TARGET.key), has_pair=True)
     return Ending(*numbers, whole=request.kind in WHOLE, behind=_behind(opened, request.kind, request.argument))

@@ -57,6 +57,8 @@ function drawPages(nav, shown) {
     event.preventDefault();
     later(() => {
       const address = new URL(withCarried(link.dataset.address));
+      // In a narrow window the menu lies over the page.
+      if (window.innerWidth < 768) document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click();
       if (address.pathname === window.location.pathname) return;
       open(address);
       document.querySelector(MAIN)?.scrollTo(0, 0);

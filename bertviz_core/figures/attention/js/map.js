@@ -145,8 +145,8 @@ function weightText(form, value) {
 }
 
 function writeNumber(view, context, form, value, x, y, size) {
+  if (value === 0) return; // .00 is a small weight, an empty cell none
   const text = weightText(form, value);
-  if (Number(text) === 0) return;
   const ground = mixed(view.look.scale, placeOf(value, form.scaleTop, view.lifted));
   context.font = wordFont(view, size);
   context.textAlign = "center";

@@ -118,7 +118,7 @@ function draw(view) {
   if (view.controls) {
     view.controls.colour.disabled = Boolean(view.back && header.ending); // the cells then show the effects
     view.controls.ribbon.disabled = !/^\d+$/.test(path.open);
-    view.controls.ribbon.title = view.controls.ribbon.disabled ? "Open a layer to see the ribbons of the chosen token." : "";
+    view.controls.ribbon.closest("label").title = view.controls.ribbon.disabled ? "Open a layer to see the ribbons of the chosen token." : "";
     view.controls.lanes.closest("label").hidden = !header.words.length || Boolean(header.change?.origin) || width < TALL_BELOW; // no lanes on a phone
   }
   if (view.hint) view.hint.hidden = !many(view) || width < TALL_BELOW;

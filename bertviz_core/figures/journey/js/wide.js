@@ -92,19 +92,19 @@ function drawTokens(view, svg) {
   const { header, plan, path, look } = view;
   if (many(view)) return drawManyTokens(view, svg);
   drawGone(view, svg);
-  const shares = view.back && header.ending?.tokens?.values, limit = shares ? peak(shares) : 1, { kind, at: changed } = changedPlace(view);
+  const effects = view.back && header.ending?.tokens?.values, limit = effects ? peak(effects) : 1, { kind, at: changed } = changedPlace(view);
   header.labels.forEach((text, at) => {
     const lane = laneAt(view, at), chosen = at === path.token, height = Math.min(lane.h - (lane.h > 20 ? 6 : 2), 34);
-    const rgb = shares ? colourAt(look.signed, 0.5 + shares[at] / limit / 2) : channels(chosen ? look.neutral : look.paper);
+    const rgb = effects ? colourAt(look.signed, 0.5 + effects[at] / limit / 2) : channels(chosen ? look.neutral : look.paper);
     const small = lane.h < 14, size = small ? 12 : SIZE, fresh = isNew(view, at);
     const node = el("g", {},
       el("rect", { x: 1, y: lane.mid - height / 2, width: fresh && small && !chosen ? 10 : plan.token.w - 2, height, rx: Math.min(5, height / 3), fill: css(rgb),
         stroke: chosen ? view.accent : fresh ? look.text : small ? "none" : look.neutral, "stroke-width": chosen ? 2 : 1, "stroke-dasharray": fresh ? "4 3" : null }),
       label(view, cut(text, plan.token.w - 12, size, chosen ? 700 : 400, MONO), plan.token.w / 2, lane.mid + size * 0.36, {
-        anchor: "middle", weight: chosen ? 700 : 400, family: MONO, size, fill: shares ? inkOn(rgb) : look.text,
+        anchor: "middle", weight: chosen ? 700 : 400, family: MONO, size, fill: effects ? inkOn(rgb) : look.text,
         italic: header.special.includes(at), struck: kind === "mask" && at === changed }));
-    const share = fresh ? ", new" : shares ? `, share ${fixed(shares[at], 4)}` : "";
-    svg.append(button(node, `Token ${at}: ${text}${share}`, () => view.choose(at), chosen));
+    const effect = fresh ? ", new" : effects ? `, change without it ${fixed(effects[at], 4)}` : "";
+    svg.append(button(node, `Token ${at}: ${text}${effect}`, () => view.choose(at), chosen));
   });
 }
 
@@ -203,7 +203,7 @@ function drawBehind(view, svg, column, stage) {
   const part = { pooler: "pooler", "task head": "task head", aside: "task head", norm: "layer_norm", decoder: "decoder" }[stage.kind];
   const run = isRun(view, stage), aside = stage.kind === "pooler" && !view.header.ending; // nothing that is drawn is read off it
   const [short] = stage.name.split(" after "), own = stageWords(view, stage), filled = run && !aside;
-  const forms = [...(aside ? [`${own}: reads the first token`, `${own}: of token 0`] : []), own, `${short} (not run)`, short].filter((words) => !run || !words.endsWith("(not run)"));
+  const forms = [...(!aside ? [] : stage.note ? [`${own}: unused. ${stage.note}`, `${own}: ${stage.note.replace("Sentence vectors", "sentences")}`.slice(0, -1), `${own}: unused`] : [`${own}: reads the first token`, `${own}: of token 0`]), own, `${short} (not run)`, short].filter((words) => !run || !words.endsWith("(not run)"));
   const node = el("g", {},
     el("rect", { x: column.x, y: plan.top, width: column.w, height: plan.body, rx: 5, fill: filled ? look.parts[part] : look.paper,
       stroke: look.parts[part], "stroke-width": 1.5, "stroke-dasharray": run ? null : "4 3" }),
@@ -234,6 +234,8 @@ function drawOut(view, svg) {
   if (!now) lines.push([fitting([`${width} numbers`, width], w), {}]);
   else if (isNew(view, path.token)) lines.push([fitting(["a new token", "new"], w), { fill: look.muted }]);
   else lines.push([fitting(["cosine to before", "cosine"], w), { fill: look.muted }], [fixed(now.cosine.values[path.token], 4), { weight: 700, size: w > 100 ? 22 : 17 }]);
+  const [, , cells] = strips.shape;
+  if (!now && cells < strips.edges.at(-1)) lines.push([fitting([`${cells} cells: farthest from 0`, `in ${cells} cells`, ""], w), { fill: look.muted }]);
   drawLines(view, svg, lines, { x, w, y: middle + 30 });
 }
 
@@ -304,7 +306,7 @@ function drawLegend(view, svg, y) {
 
 function drawBackRamp(view, svg, x, y, words) {
   const { layers, heads, tokens } = view.header.ending, limit = peak((layers ?? tokens).values);
-  const opened = /^\d+$/.test(view.path.open), others = [[opened && heads, "frames of heads"], [layers && tokens, "tokens: share in it"]].filter(([values]) => values);
+  const opened = /^\d+$/.test(view.path.open), others = [[opened && heads, "frames of heads"], [layers && tokens, "tokens: without their word"]].filter(([values]) => values);
   const ends = others.map(([{ values }, name]) => `${name} up to ±${fixed(peak(values.filter(Number.isFinite)), 4)}`);
   const forms = [[words, ...ends], ends, ends.slice(0, 1), [words]].map((each) => each.filter(Boolean).join("; "));
   const room = view.plan.width - x - 166 - textWidth(`${fixed(-limit, 4)}  ${fixed(limit, 4)}`);

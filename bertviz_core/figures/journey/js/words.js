@@ -109,7 +109,7 @@ function restsOn(header) {
   }
   if (ending.tokens) {
     const token = farthest(ending.tokens.values);
-    words.push(`${quoted(header, token)} has the largest share of all tokens: ${fixed(ending.tokens.values[token], 4)}.`);
+    words.push(`Of all words, without that of ${quoted(header, token)}: by ${fixed(ending.tokens.values[token], 4)}.`);
   }
   return words.join(" ");
 }
