@@ -28,13 +28,8 @@ def estimate_words(result: LabelErrors) -> str:
         f"{result.estimated:,} ({result.estimated / count:.1%}) {wrong} wrong. {OPINIONS[result.probabilities_from]}"
     )
     if left := result.uncounted:
-        reach = "reaches" if left == 1 else "reach"
-        sentence += f" {counted(left, 'text')} {reach} the threshold of no class, and no cell counts {_them(left)}."
+        sentence += f" The cells leave out {counted(left, 'text')} below the threshold of every class."
     return sentence
-
-
-def _them(count: int) -> str:
-    return "it" if count == 1 else "them"
 
 
 def nearest_rows(result: LabelErrors, at: int) -> list[dict[str, Any]]:
