@@ -8,6 +8,7 @@ from bertviz_core.corpus.analysis.results import CorpusClusters, DuplicateGroups
 from bertviz_core.corpus.corpora_folder import files_nbytes
 from bertviz_core.corpus.folder import TEXT_COLUMN, Corpus, plain_values
 from bertviz_core.corpus.int8 import agreement
+from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.tables.typeset import LONGEST_CELL, plain_cell
 from bertviz_core.text import bytes_text, counted, escape_controls, shortened
@@ -63,7 +64,7 @@ def manifest_frame(corpus: Corpus) -> "pd.DataFrame":
         "on disk": bytes_text(files_nbytes(corpus.path)),
         "model": f"{manifest.model}, revision {manifest.revision}",
         "weights (SHA-256)": manifest.weights_sha256,
-        "pooling": f"{manifest.pooling} of hidden state {manifest.layer}",
+        "pooling": f"{manifest.pooling} {state_name(manifest.layer)}",
         "normalised": "to unit length" if manifest.normalized else "no",
         "prompt": manifest.prompt or "none",
         "tokens read of a text": "all" if manifest.max_tokens is None else f"{manifest.max_tokens:,} at most",

@@ -114,7 +114,7 @@ def _has_umap(*_: object) -> bool:
 
 
 def _up_to(most: int, first: int) -> Callable[[Any, Options], tuple[int, int, int]]:
-    return lambda *_: (1, most, first)
+    return lambda opened, _: (1, most, min(first, opened.corpus.rows))
 
 
 def _poolings(opened: CorpusSubject, options: Options) -> list[Pooling]:
@@ -133,7 +133,7 @@ def _or(words: str) -> Callable[[str], str]:
 
 
 def _other_models(opened: CorpusSubject, _: Options) -> list[str]:
-    """A bundled sentence model that did not make the vectors; the corpus' own where no other may be opened."""
+    """A bundled sentence model that did not make the vectors; the corpus's own where no other may be opened."""
     allowed, own = opened.settings.allowed_models, opened.corpus.manifest.model
     others = [name for name in (FINE_TUNED, *BUNDLED, *allowed) if name != own and (not allowed or name in allowed)]
     return others[:1] or [own]

@@ -270,7 +270,7 @@ def test_where_no_rows_reach_the_threshold_the_closest_pairs_are_shown(
     assert not sentences(at)
     (said,) = [each.value for each in at.caption if "closest" in each.value]
     assert "No two of the 3 rows have a cosine of at least 0.95." in visible_text(said)
-    assert "1 pair of the 3 rows have a cosine of at least 0.7." in visible_text(
+    assert "1 pair of the 3 rows has a cosine of at least 0.7." in visible_text(
         " ".join(each.value for each in at.markdown)
     )
     assert sent_charts(at)

@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core import open_model
+from bertviz_core.models.catalog import TEXTS_FILE
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.view import Cell
@@ -62,6 +63,9 @@ def test_the_view_shows_the_numbers_of_the_library(models_dir: Path, source: str
     if edited is not None:
         assert edited["text"].tolist() == suspects["text"].tolist()
     words = " ".join(visible_text(each.value) for each in at.markdown)
+    own = [data.probabilities[data.gold == place, place] for place in range(len(data.classes))]
+    thresholds = np.array([of.mean() if len(of) else np.inf for of in own])
+    assert data.uncounted == int((data.probabilities < thresholds - 1e-6).all(axis=1).sum())
     assert f"{len(suspects)} of 21 labels of 'The list' are suspect; an estimated {result.estimated} (" in words
     assert f"row {suspects['row'][0]}: given **{suspects['given'][0]}**" in words
     neighbours = next(each.value for each in at.dataframe if list(each.value)[:2] == ["label", "cosine"])
@@ -88,7 +92,9 @@ def test_a_part_of_the_suspects_is_that_of_a_cell_and_leaves_all_decisions_in_th
     words = " ".join(visible_text(each.value) for each in at.markdown)
     assert f"row {own['row'].iloc[0]}: given **{names[0]}**" in words
     assert f"suggested **{names[1]}**" in words
-    assert at.number_input(key="suspect_opened").max == len(own) < len(every)
+    fields = [field.max for field in at.number_input if field.key == "suspect_opened"]
+    assert fields == [len(own)] * (len(own) > 1)  # one suspect leaves nothing to choose
+    assert len(own) < len(every)
     parts = suspects_by_cell(data)
     assert (parts["all"], sum(map(len, parts.values()))) == (list(range(len(every))), 2 * len(every))
     # A click on a cell chooses its part, one on a cell without suspects all.
@@ -116,3 +122,11 @@ def test_a_model_without_the_classes_has_no_link_and_no_choice_of_probabilities(
 def test_a_list_that_cannot_be_checked_is_one_sentence(models_dir: Path, lines: str, message: str) -> None:
     at = page(models_dir, labelled_texts=lines)
     assert message in " ".join(visible_text(each.value) for each in at.error)
+
+
+def test_the_first_list_is_that_whose_labels_are_the_classes_of_the_head(models_dir: Path) -> None:
+    save_tiny_head("bert", "sequence-classification", models_dir / "classes", num_labels=3, id2label=CLASSES)
+    at = opened("predictions", model="classes", view="Label errors")
+    assert not at.exception
+    assert at.session_state["labelled"] == TEXTS_FILE
+    assert "80 labels" in " ".join(visible_text(each.value) for each in at.markdown)

@@ -3,6 +3,7 @@
 Covers `bertviz_core/sentences/analysis/thresholds.py`, `bertviz_core/questions/predictions/thresholds.py`.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from sklearn.metrics import (
 
 from bertviz_core import open_model
 from bertviz_core.errors import BertvizError
+from bertviz_core.figures.sentences.thresholds import reaching_words
 from bertviz_core.models.catalog import bundled_folder
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
@@ -264,3 +266,15 @@ def test_of_several_best_thresholds_the_highest_is_chosen() -> None:
     curve = threshold_curve(np.arange(4.0), np.array([True, False, False, True]))
     assert curve.f1[0] == curve.f1[3] == curve.f1.max() == pytest.approx(2 / 3)
     assert best_place(curve) == 3
+
+
+def test_a_precision_that_is_lost_again_above_its_lowest_threshold_is_said() -> None:
+    result = open_model(MODEL).thresholds(PAIRS, LABELS).data
+    for labels, target, falls in (([0, 1, 0, 1], 0.6, True), ([0, 1, 0, 1], 0.9, False)):
+        curve = threshold_curve(np.arange(4.0), np.array(labels, dtype=bool))
+        place = reaching_place(curve, target)
+        assert place is not None
+        made = replace(result, curve=curve, target=target, reaching=threshold_at(curve, place, 4))
+        assert bool((curve.precision[place:] < target).any()) == falls
+        assert ("fall below it again" in reaching_words(made)) == falls
+        assert f"above {place - 1}.0000" in reaching_words(made)

@@ -116,7 +116,7 @@ def chosen_probe(opened: SharedModel, ask: Ask, row: DeltaGenerator) -> ChosenPr
 
 def _read_or_fitted(opened: SharedModel, ask: Ask, row: DeltaGenerator) -> ChosenProbe:
     with row:
-        labelled, seed = labelled_texts()
+        labelled, seed = labelled_texts(opened)
         model, first = opened.loaded, edge_tokens(opened.tokenizer).first
         pooling = select(
             questions.POOLING,
@@ -193,10 +193,16 @@ def _accuracy(opened: SharedModel, chosen: ChosenProbe, known: Answer[questions.
     yield replace(figure, formats=dict.fromkeys(figure.spec.frame().columns[1:], "percent"))
 
 
-def labelled_texts(check: reading.Check = reading.checked) -> tuple[LabelledTexts | None, int]:
-    """Return the checked labelled texts, None before an upload, and the seed, behind a button that opens them."""
+def labelled_texts(opened: SharedModel, check: reading.Check = reading.checked) -> tuple[LabelledTexts | None, int]:
+    """Return the checked labelled texts, None before an upload, and the seed, behind a button that opens them.
+
+    By default they are those whose labels are the classes of the model's head, else the example set.
+    """
+    fitting = reading.fitting_set(reading.config_classes(opened.source.config))
+    first = fitting.name if fitting is not None and fitting.name in SOURCES else SOURCES[0]
+    sources = sorted(SOURCES, key=lambda each: each != first)
     with st.popover("Labelled texts", icon=":material/label:", key="labelled_box"), st.container(width=BOX):
-        source = choice(questions.LABELLED, questions.LABELLED.label, SOURCES, label_visibility="collapsed")
+        source = choice(questions.LABELLED, questions.LABELLED.label, sources, label_visibility="collapsed")
         words = "Another seed cuts the texts into other parts and shuffles the labels of the control task differently."
         seed = whole(questions.SEED, "Seed", 0, questions.MOST_SEEDS - 1, 0, help=words, width=110)
         if source in SOURCES[:2]:
@@ -249,7 +255,7 @@ def label_errors_view(opened: SharedModel, ask: Ask, options: Options) -> Iterat
     """Given against likely labels, the suspects with the reader's decisions, and one suspect."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
-        labelled, seed = labelled_texts(reading.checked_rows)
+        labelled, seed = labelled_texts(opened, reading.checked_rows)
     if labelled is None:
         wait_for_file("Labelled texts")
         st.stop()
@@ -515,7 +521,7 @@ def calibration_view(opened: SharedModel, ask: Ask, options: Options) -> Iterato
     with row:
         chosen = with_controls((source,), opened, Options())
         if by_probe := chosen.get(source.key) == errors.PROBE:
-            labelled, seed = labelled_texts(reading.checked_rows)
+            labelled, seed = labelled_texts(opened, reading.checked_rows)
             if labelled is not None:
                 listed = answered.TextList("", labelled.texts, labelled.labels, notices=labelled.notices)
             with st.popover("Options"):
@@ -564,12 +570,16 @@ def _shown(predictions: TextPredictions, scores: GoldScores) -> list[int]:
 
 def _shown_part(param: Param, parts: Mapping[str, list[int]], words: Callable[[str, int], str]) -> list[int]:
     """Indices of the chosen part of a list, the first by default; a click on a cell of its matrix chooses one, too."""
-    keep_among(param.key, list(parts), next(iter(parts)))
+    first, shown = next(iter(parts)), {part: words(part, len(places)) for part, places in parts.items()}
+    keep_among(param.key, list(parts), first)
+    if st.session_state.get(f"{param.key}_words") != shown:  # a browser keeps the old words of an equal choice
+        st.session_state[f"{param.key}_words"] = shown
+        store(param.key, stored(param.key, first))
     st.selectbox(
         param.label,
         list(parts),
         key=param.key,
-        format_func=lambda part: words(part, len(parts[part])),
+        format_func=shown.__getitem__,
         persist_state="session",
         width=BOX,
         help="A click on a cell of the matrix chooses its texts.",

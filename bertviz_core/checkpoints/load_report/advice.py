@@ -10,8 +10,8 @@ from bertviz_core.parameters.components import TASK_HEAD
 from bertviz_core.text import quoted
 
 VALUES_NOTE = (
-    "Only names and shapes were compared, and no value was read but those of tied tensors that are stored twice; the "
-    "view Weights of the page Checkpoint finds NaN and infinity."
+    "Only names and shapes were compared; values were read only where tied tensors are stored twice. The view Weights "
+    "of the page Checkpoint finds NaN and infinity."
 )
 MAX_NAMED_MODULES = 4
 """Maximum number of modules named in a sentence."""

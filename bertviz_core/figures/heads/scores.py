@@ -1,6 +1,6 @@
 """How a score of attention comes about."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -76,17 +76,32 @@ def _spot(place: float, row: float, down: bool) -> tuple[float, float]:
     return (1 - row, -place) if down else (place, row)
 
 
-def signed(value: float) -> str:
-    """Format a number with four significant digits and a true minus sign."""
+def signed(value: float, count: int = 4) -> str:
+    """Format a number with so many significant digits and a true minus sign."""
     if value == float("-inf"):
         return "−∞"
-    return f"{value:.4g}".replace("-", "−")
+    return f"{value:.{count}g}".replace("-", "−")
+
+
+def printed_digits(score: ScoreBreakdown) -> tuple[int, int]:
+    """Fewest digits, at least four, of the factors and of the terms from which a reader gets the numbers printed."""
+    terms = _digits(score.scaled, score.added, lambda one, other: one + other, score.score, 4)
+    return _digits(score.total, score.scaling, lambda one, other: one * other, score.scaled, terms), terms
+
+
+def _digits(first: float, second: float, joined: Callable[[float, float], float], result: float, count: int) -> int:
+    for each in range(count, 9):
+        one, other = (float(f"{value:.{each}g}") for value in (first, second))
+        if signed(joined(one, other), count) == signed(result, count):
+            return each
+    return count
 
 
 def _columns(cell: CellBreakdown, names: Sequence[str], theme: Theme) -> list[tuple[_Box, ...]]:
     score, weight = cell.score, float(cell.score.weights[cell.key_position])
     query, key = theme.colours["query"], theme.colours["key"]
     inputs, dim, turned = (len(score.query_input), len(score.key_input)), len(score.query), _turned(score)
+    factors, terms = printed_digits(score)
     columns: list[tuple[_Box, ...]] = [
         (
             _Box(
@@ -102,12 +117,12 @@ def _columns(cell: CellBreakdown, names: Sequence[str], theme: Theme) -> list[tu
             _Box(("W<sub>k</sub>", f"head {cell.key_head}", f"({dim}, {inputs[1]})"), key),
         ),
         (_Box(("q", *turned, f"({dim},)"), query), _Box(("k", *turned, f"({dim},)"), key)),
-        (_Box(("sum of", f"{dim} q k", f"<b>{signed(score.total)}</b>"), theme.neutral),),
-        (_Box((f"× {signed(score.scaling)}", f"<b>{signed(score.scaled)}</b>"), theme.neutral),),
+        (_Box(("sum of", f"{dim} q k", f"<b>{signed(score.total, factors)}</b>"), theme.neutral),),
+        (_Box((f"× {signed(score.scaling, factors)}", f"<b>{signed(score.scaled, terms)}</b>"), theme.neutral),),
     ]
     if score.added_name:
         what = "rest" if score.is_remainder else ADDED.get(score.added_name, "term")
-        sign = signed(abs(score.added)) if score.added != float("-inf") else "∞"
+        sign = signed(abs(score.added), terms) if score.added != float("-inf") else "∞"
         term = f"{'−' if score.added < 0 else '+'} {sign}"
         columns.append((_Box((what, term, f"<b>{signed(score.score)}</b>"), theme.neutral),))
     columns.append((_Box(("softmax", f"{len(score.weights)} keys"), theme.neutral),))
@@ -189,7 +204,7 @@ def cell_arithmetic(
         bargap=0.15,
     )
     mark_second_text(figure, second_text, len(names), theme, "x2", "y2")
-    sums = f"<b>products q<sub>d</sub> k<sub>d</sub></b>, sum {signed(score.total)}"
+    sums = f"<b>products q<sub>d</sub> k<sub>d</sub></b>, sum {signed(score.total, printed_digits(score)[0])}"
     row = f"<b>weights of the row</b>, sum {float(score.weights.sum()):.3f}"
     raised = {"yshift": 0 if second_text is None else ROOM, "font": None}
     add_heading(figure, sums, places.products_across[0], places.products_down[1] + 0.01, font=None)

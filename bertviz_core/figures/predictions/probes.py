@@ -121,9 +121,10 @@ def confusion_figure(gold_scores: GoldScores, model_name: str) -> FigureSpec:
 @figure("label-errors", "predictions_label_errors", table=joint_table)
 def label_errors_figure(label_errors: LabelErrors) -> FigureSpec:
     """Given labels against the classes that texts confidently belong to (texts: 'LABEL<tab>TEXT' or none)."""
-    result = label_errors
-    title = f"Given and likely labels of {counted(len(result.texts), 'text')} — {result.model}"
+    result, every = label_errors, counted(len(label_errors.texts), "text")
+    of = every if result.uncounted == 0 else f"{len(result.texts) - result.uncounted:,} of {every}"
+    title = f"Given and likely labels of {of} — {result.model}"
     about = f"{title}: {len(result.suspects):,} suspect, an estimated {result.estimated:,} wrong ({result.source})"
-    sides = ("given label", "likely label")
+    sides = ("given label", f"likely label by the {result.probabilities_from}")
     draw = partial(confusion_cells, result.classes, result.joint.counts, sides, title)
     return FigureSpec(title, about, draw, about)

@@ -71,8 +71,17 @@ def reaching_words(result: PairThresholds) -> str:
         at = score_words(result, float(result.curve.thresholds[place]))
         highest = f"{result.curve.precision[place]:.1%}"
         return f"No threshold reaches a precision of {target} with these pairs; the highest is {highest}, at {at}."
+    equal = "" if reaching.above is None else f" (like every other one above {decimals(reaching.above)})"
+    curve = result.curve
+    higher = curve.precision[curve.thresholds >= reaching.threshold]
+    falls = (
+        " Some higher thresholds fall below it again."
+        if bool((higher < min(result.target, reaching.precision)).any())
+        else ""
+    )
     start = score_words(result, reaching.threshold)
-    return f"A precision of {target} is reached from {start} on: {at_threshold(reaching)}."
+    lowest = f"The lowest threshold with a precision of at least {target} is {start}{equal}"
+    return f"{lowest}: {at_threshold(reaching)}.{falls}"
 
 
 def sampled_words(result: PairThresholds) -> str:

@@ -1,6 +1,7 @@
 """What texts use of a vocabulary: its rows by script, and how few rows are most of the tokens."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -111,11 +112,18 @@ def coverage_lines(use: VocabularyUse, title: str, theme: Theme) -> go.Figure:
     look = {"mode": "lines", "customdata": spelled, "yaxis": "y2"}
     add_line(figure, ranks, use.counts[ranks - 1], hover, HUES[1], 2.5, "dot", **look)
     figure.update_layout(
-        xaxis={"type": "log", "dtick": "D2", "anchor": "y2", "title": "rows, the most frequent first"},
+        xaxis={**log_ticks(count), "anchor": "y2", "title": "rows, the most frequent first"},
         yaxis={"domain": UPPER, "range": [0, 104], "title": "tokens covered, %"},
-        yaxis2={"domain": LOWER, "type": "log", "dtick": "D2", "title": "tokens of the row"},
+        yaxis2={"domain": LOWER, **log_ticks(int(use.counts.max())), "title": "tokens"},
     )
     return even_axes(figure, theme)
+
+
+def log_ticks(most: int) -> dict[str, Any]:
+    """A logarithmic axis from 1 with the ticks 1, 2, 5, 10, 20, ... in full, or the powers of ten of a long one."""
+    powers = [10**power for power in range(len(str(most)))]
+    places = powers if len(powers) > 3 else [step * power for power in powers for step in (1, 2, 5)]
+    return {"type": "log", "tickvals": places, "ticktext": [f"{place:,}" for place in places]}
 
 
 def _spec(vocabulary_use: VocabularyUse, what: str, draw: Callable[..., go.Figure]) -> FigureSpec:

@@ -212,6 +212,11 @@ class LabelErrors(OfModel):
         """Estimated number of wrong labels: what the calibrated joint has outside its diagonal."""
         return len(self.texts) - int(self.joint.calibrated.trace())
 
+    @property
+    def uncounted(self) -> int:
+        """Number of texts that reach the threshold of no class, so that the joint does not count them."""
+        return int((self.joint.counted_in < 0).sum())
+
 
 @dataclass(frozen=True, slots=True)
 class ScorePair:

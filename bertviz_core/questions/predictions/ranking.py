@@ -157,7 +157,7 @@ BESIDE = Param(
     "text",
     "sentence model of the cosines, the bundled one by default; own for the model's own",
     (),
-    "Beside the cosine of",
+    "Compared with the cosines of",
     lambda opened, _: (default_beside(opened), OWN_ENCODER),
     shown=lambda name: "its own encoder" if name == OWN_ENCODER else name,
     control="model",

@@ -244,11 +244,19 @@ def texts_sentence(result: NumberFormats) -> str:
 
 
 def formats_sentence(result: NumberFormats) -> str:
-    """The format with the smallest weights, of equals that with the smallest error, in one sentence."""
-    least = min(result.formats, key=lambda each: (each.whole.rounded_nbytes, each.whole.relative_error))
+    """The format with the smallest weights, of equals that with the smallest error first, in one sentence."""
+    ranked = sorted(result.formats, key=lambda each: (each.whole.rounded_nbytes, each.whole.relative_error))
+    least, *others = [each for each in ranked if each.whole.rounded_nbytes == ranked[0].whole.rounded_nbytes]
     whole = least.whole
-    sentence = f"**{least.name}** needs the fewest bytes: {mebibytes(whole.rounded_nbytes)} instead of "
-    sentence += f"{mebibytes(whole.nbytes)}, at a relative error of {digits(whole.relative_error, 2)}"
+    names = " and ".join(f"**{each.name}**" for each in (least, *others))
+    sentence = f"{names} need{'' if others else 's'} the fewest bytes: {mebibytes(whole.rounded_nbytes)} instead of "
+    sentence += f"{mebibytes(whole.nbytes)}, "
+    if others:
+        errors = ", ".join(f"{each.name} {digits(each.whole.relative_error, 2)}" for each in others)
+        sentence += f"and {least.name} has the smallest relative error, {digits(whole.relative_error, 2)} ({errors})"
+    else:
+        sentence += f"at a relative error of {digits(whole.relative_error, 2)}"
     if least.agreement is None:
         return f"{sentence}."
-    return f"{sentence}; the vectors of the texts keep a mean cosine of {decimals(mean_cosine(least.agreement))}."
+    kept = decimals(mean_cosine(least.agreement))
+    return f"{sentence}; with {least.name} the vectors of the texts keep a mean cosine of {kept}."

@@ -334,9 +334,9 @@ def shown_parts(predictions: TextPredictions, scores: GoldScores) -> dict[str, l
 def part_words(part: str, count: int, classes: Sequence[str]) -> str:
     """What a part of the list is."""
     words = {
-        ALL: f"all {counted(count, 'text')}",
+        ALL: f"all {counted(count, 'text')}" if count > 1 else "the only text",
         MISTAKES: f"{counted(count, 'mistake')}, the most confident first",
-        RIGHT: f"{count:,} right answers",
+        RIGHT: counted(count, "right answer"),
     }
     if part in words:
         return words[part]

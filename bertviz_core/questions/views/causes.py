@@ -199,7 +199,7 @@ def about_causes(opened: Opened, ask: Ask, options: Options) -> tuple[str, Seque
 
 
 def _remarks(opened: Opened, options: Options) -> tuple[str, ...]:
-    return (f"{options.choice(REMOVED_FOR)} in a head's place",)
+    return (f"a removed head is replaced by {options.choice(REMOVED_FOR)}",)
 
 
 def effects_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:

@@ -81,9 +81,9 @@ CHANGED_COLUMNS = ("row", "kept", "text", "text before", "text now")
 """Columns of the list; the files have more."""
 RUN_ANEW = ("Heads", "Probes")
 """Views that run the texts through the chosen model; all others use the vectors of the corpus."""
-SIDEBAR = f"Used by {' and '.join(RUN_ANEW)}; the other views show what the corpus' own model made."
+SIDEBAR = f"Used by {' and '.join(RUN_ANEW)}; the other views show what the corpus's own model made."
 """Caption below the model on this page."""
-OTHER_MODEL = "The texts are run through {name}, the model chosen on the left; the corpus' vectors play no part here."
+OTHER_MODEL = "The texts are run through {name}, the model chosen on the left; the corpus's vectors play no part here."
 PAGES = (("Tokens", "tokens"), ("Attention", "attention"), ("Predictions", "predictions"))
 CAUSES = (("Words that matter", "words"), ("Heads that matter", "causes"))
 OPENED, LINE = 200, 35
@@ -117,7 +117,7 @@ SHADING = (
     "count, the colour the value that most rows of a cell have."
 )
 SEARCH = (
-    "The query becomes a vector as the corpus' texts did: by the same weights (their SHA-256 is compared), pooling, "
+    "The query becomes a vector as the corpus's texts did: by the same weights (their SHA-256 is compared), pooling, "
     "layer and prompt. Its cosine with every row's vector is computed, and the largest are listed; of equal ones the "
     "first row comes first. Where this machine has an index of the corpus, it is searched instead, and the rows that "
     "it returns are compared exactly; with a filter every row that is left is compared."
@@ -276,9 +276,10 @@ def duplicates_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterat
     if groups is not asked:
         yield Text(f"{no_duplicates(asked, False)} The closest pairs are shown instead.", "caption")
     threshold, extra = f"{groups.threshold:g}", len(groups.rows) - len(groups.sizes)
+    have = "has" if groups.pairs == 1 else "have"
     words = (
         f"**{counted(len(groups.sizes), 'group')}** with {counted(len(groups.rows), 'row')}: "
-        f"{counted(groups.pairs, 'pair')} of the {groups.searched:,} rows have a cosine of at least {threshold}. "
+        f"{counted(groups.pairs, 'pair')} of the {groups.searched:,} rows {have} a cosine of at least {threshold}. "
         f"Keeping one row of each group would leave out {counted(extra, 'row')}."
     )
     file = f"corpus near duplicates {threshold} {opened.name} {corpus.manifest.model}"

@@ -95,7 +95,9 @@ def run_parts(run: TrainingSubject, ask: Ask) -> Iterator[Part]:
         )
     yield Notices(run.run.notices, "caption")
     if len(run.run.states) >= LEAST_CHECKPOINTS:
-        yield Section((FROM, PART, SCALE), lambda _, __, options: _movement(run, ask, options))
+        start = "the base" if run.run.start is not None else FROM.options[0]
+        moved_from = replace(FROM, shown=lambda name: start if name == FROM.options[0] else name)
+        yield Section((moved_from, PART, SCALE), lambda _, __, options: _movement(run, ask, options))
         return
     try:
         training_movement(run, Options())

@@ -153,8 +153,8 @@ ONLY_LEFT_OUT = (
     "tokenizer has no mask token."
 )
 NO_CLASSES = Lack(
-    "has no head for classes or tags, which **Classes** compares. A probe has classes, too: page Predictions, view "
-    "Train a probe.",
+    "has no head for classes or tags, so there is nothing to compare here. A probe has classes, too: page Predictions, "
+    "view Train a probe.",
     OFFERED[0],
 )
 
@@ -313,7 +313,8 @@ def pairs_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     words = [ledger.first.tokens[int(first)], ledger.second.tokens[int(second)]]
     largest = (
         f"The strongest pair is **{_token(words[0])}** and **{_token(words[1])}**: "
-        f"**{decimals(float(ledger.shares[first, second]))}** of the cosine **{decimals(ledger.cosine)}**."
+        f"**{decimals(float(ledger.shares[first, second]))}**. The shares of all {ledger.shares.size:,} pairs, of "
+        f"either sign, and the reference terms add up to the cosine **{decimals(ledger.cosine)}**."
     )
     yield Figure.of(
         pair_ledger_figure,

@@ -14,6 +14,7 @@ from bertviz_core.figures.checkpoints.weights import (
     mebibytes,
     number_formats_figure,
 )
+from bertviz_core.questions.tables.checkpoints import formats_sentence
 
 
 def part(component: str, layer: int | None, block: str, error: float, norm: float) -> RoundedPart:
@@ -59,3 +60,12 @@ def test_parts_add_up_and_sizes_have_units() -> None:
     assert together([]).relative_error == 0.0
     assert part("pooler", None, "", 1.0, 0.0).relative_error == math.inf
     assert [mebibytes(size) for size in (1024, 3 * 2**20, -(2**20))] == ["1.0 KiB", "3.0 MiB", "-1.0 MiB"]
+
+
+def test_formats_of_the_same_size_are_named_with_the_smallest_error_first() -> None:
+    coarse = (part("encoder", 0, "attention", 3.0, 6.0),)
+    fine = (part("encoder", 0, "attention", 1.5, 6.0),)
+    made = NumberFormats("mine", (RoundedFormat("int4", 4, coarse), RoundedFormat("nf4", 4, fine)))
+    words = formats_sentence(made)
+    assert words.startswith("**nf4** and **int4** need the fewest bytes: ")
+    assert words.endswith(", and nf4 has the smallest relative error, 0.25 (int4 0.5).")

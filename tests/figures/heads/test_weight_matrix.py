@@ -11,7 +11,7 @@ import pytest
 
 from bertviz_core.figures.base.export import caption_of
 from bertviz_core.figures.base.style import DARK, LIGHT, TEXT_SIZE
-from bertviz_core.figures.heads.scores import cell_arithmetic, head_output, signs
+from bertviz_core.figures.heads.scores import cell_arithmetic, head_output, printed_digits, signed, signs
 from bertviz_core.figures.heads.weights import (
     MOST_CELLS,
     norm_maps,
@@ -249,6 +249,17 @@ def test_the_chain_has_a_box_for_what_is_added(added: float, name: str, remainde
         assert any(text.startswith(message) for text in texts)
     boxes = [shape for shape in figure.layout.shapes if shape.type == "rect"]
     assert len(boxes) == (11 if message is not None else 10)
+
+
+def test_the_printed_numbers_of_the_chain_give_each_other() -> None:
+    score = replace(cell().score, total=-4.75966, scaling=0.176777, scaled=-0.841398, added=0.84143, score=0.000032)
+    factors, terms = printed_digits(score)
+    total, scaling, scaled, added = (
+        float(signed(value, digits).replace("−", "-"))
+        for value, digits in ((score.total, factors), (score.scaling, factors), (score.scaled, terms), (0.84143, terms))
+    )
+    assert f"{-4.76 * 0.1768:.4g}" != f"{score.scaled:.4g}" == f"{total * scaling:.4g}"
+    assert f"{scaled + added:.4g}" == f"{score.score:.4g}"
 
 
 def test_what_goes_back_is_drawn_as_it_is() -> None:

@@ -12,15 +12,24 @@ from bertviz_core.text import counted, escape_controls, quoted
 
 MOST = 20
 """Most suspects that are printed."""
+OPINIONS = {
+    "probe": "The likely label of a text is that of a probe that was fitted without it, not of a head of the model.",
+    "head": "The likely label of a text is that of the model's own head.",
+}
+"""Where the probabilities come from -> whose opinion the likely labels are."""
 
 
 def estimate_words(result: LabelErrors) -> str:
-    """How many labels are suspect and how many are likely wrong, in a sentence."""
+    """How many labels are suspect and how many are likely wrong, and whose opinion that is, in a few sentences."""
     count, source = len(result.texts), quoted(result.source, 60)
-    return (
-        f"{len(result.suspects):,} of {counted(count, 'label')} of {source} are suspect; an estimated "
-        f"{result.estimated:,} ({result.estimated / count:.1%}) are wrong."
+    suspect, wrong = ("is" if number == 1 else "are" for number in (len(result.suspects), result.estimated))
+    sentence = (
+        f"{len(result.suspects):,} of {counted(count, 'label')} of {source} {suspect} suspect; an estimated "
+        f"{result.estimated:,} ({result.estimated / count:.1%}) {wrong} wrong. {OPINIONS[result.probabilities_from]}"
     )
+    if left := result.uncounted:
+        sentence += f" The cells leave out {counted(left, 'text')} below the threshold of every class."
+    return sentence
 
 
 def nearest_rows(result: LabelErrors, at: int) -> list[dict[str, Any]]:

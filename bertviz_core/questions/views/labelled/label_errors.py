@@ -79,7 +79,7 @@ def suspects_by_cell(result: LabelErrors) -> dict[str, list[int]]:
 def part_words(part: str, count: int, classes: Sequence[str]) -> str:
     """What a part of the suspects is."""
     if part == ALL:
-        return f"all {counted(count, 'suspect')}"
+        return f"all {counted(count, 'suspect')}" if count > 1 else "the only suspect"
     given, likely = (quoted(classes[int(place)], LONGEST_NAME) for place in part.split("."))
     return f"{count:,}: given {given}, likely {likely}"
 
@@ -87,14 +87,15 @@ def part_words(part: str, count: int, classes: Sequence[str]) -> str:
 def suspect_parts(result: LabelErrors, shown: Sequence[int], listed: Options) -> Iterator[Part]:
     """One of the shown suspects, which is chosen by its place in the list."""
     if count := len(shown):
-        yield Section((replace(SUSPECT, bounds=lambda *_: (1, count, 1)),), partial(_suspect, result, shown, listed))
+        opened = replace(SUSPECT, bounds=lambda *_: (1, count, 1), applies=lambda *_: count > 1)
+        yield Section((opened,), partial(_suspect, result, shown, listed))
 
 
 def _suspect(
     result: LabelErrors, shown: Sequence[int], listed: Options, opened: Opened, _: Any, options: Options
 ) -> Iterator[Part]:
     """A suspect with its probabilities, its nearest texts of either label, and links where the model has the class."""
-    at = shown[int(options.get(SUSPECT.key)) - 1]
+    at = shown[int(options.get(SUSPECT.key)) - 1 if shown[1:] else 0]
     place, suggested = int(result.suspects[at]), int(result.suggested[at])
     text, (own, likely) = result.texts[place], (result.classes[each] for each in (result.gold[place], suggested))
     words = ", ".join(

@@ -112,7 +112,8 @@ PROBES = (
     "most frequent class."
 )
 PROBE_LAYERS = (
-    "High on the first entry: the words alone tell the classes apart. A rise over the layers: context adds to it. "
+    "Where the accuracy of the embeddings is high, the words alone tell the classes apart; where it rises over the "
+    "layers, context adds to it. "
     "What a probe can read is in the vector; whether the model uses it, it does not say."
 )
 PROBE_ANSWER = (

@@ -27,15 +27,15 @@ UNIT = "torch.nn.functional.normalize(vector, dim=-1)"
 
 
 def outside_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
-    """The recipe that makes the vectors, what the folder says otherwise, and the nearest ones."""
+    """The recipe that makes the vectors, where the folder differs, and the nearest ones."""
     answer = ask(explained_vectors, options)
     explanation, best = answer.result, answer.result.matches[0]
     yield Notices(answer.notices, "caption")
     yield Text(f"**{escape_markdown(explanation_words(explanation))}**")
     if explanation.own is not None and best.differences:
         if explanation.reproduced:
-            yield Text(f"The model's folder says otherwise ({len(best.differences)}):")
-        yield Table(_differences(best, explanation.own), "What the model's folder says otherwise")
+            yield Text(f"The model's folder differs in {counted(len(best.differences), 'setting')}:")
+        yield Table(_differences(best, explanation.own), "Where the model's folder differs")
     if explanation.equal:
         others = "; ".join(escape_markdown(recipe_words(each)) for each in explanation.equal)
         yield Text(
