@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from bertviz_core.errors import BertvizError, LessonError, Progress
-from bertviz_core.figures.base.export import Caption
+from bertviz_core.figures.base.export import Caption, deck_tall
 from bertviz_core.figures.base.style import WIDE, Theme, theme_named
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.questions.report.page import report_page
@@ -268,7 +268,7 @@ def record_view(token: str, view: ShownView) -> None:
     """Cache the figures of a view, drawn for a file, for the report of the pinned views."""
     with suppress(BertvizError):  # the page has shown the error already
         origin = source(models.model_name())
-        keep_sections(token, view.sections(_theme(), [(origin.name, origin.revision)]))
+        keep_sections(token, view.sections(_theme(), [(origin.name, origin.revision)], deck_tall(noted=True)))
 
 
 def without_figures(views: PinnedViews) -> list[Pin]:

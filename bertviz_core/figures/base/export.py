@@ -202,6 +202,8 @@ SLIDE, COLUMN = "slide", "column"
 MEDIA = {SLIDE: WIDTH, COLUMN: 480}
 """Medium of a file -> width of its figure in pixels."""
 SLIDE_PIXELS = 1600, 900
+DECK_WIDE, DECK_HIGH, DECK_NOTED = 12 + 1 / 3, 5.25, 4.5
+"""Inches: width of a picture on a slide of a PPTX file, and its height without and with a note above it."""
 COLUMN_MM = 85
 """Millimetres: width of a column of a paper; the smallest text, of 14 pixels, is then 7 points high."""
 SELECTION = "selection"
@@ -389,6 +391,11 @@ def slide_room(title: str, caption: Caption) -> float:
 def slide_width(figure: go.Figure, room: float) -> int:
     """Width in pixels with which a figure fills a slide, on which it has this room in height."""
     return round(MEDIA[SLIDE] * max(1.0, (figure.layout.height or 450) / room))
+
+
+def deck_tall(noted: bool = False) -> int:
+    """Height in pixels of a figure, as wide as a file, with a title of its own, that fills its place in a PPTX file."""
+    return round(WIDTH * (DECK_NOTED if noted else DECK_HIGH) / DECK_WIDE + TITLE_TOP + 1.3 * TITLE_SIZE)
 
 
 def _heads_and_lines(title: str, caption: Caption, width: float) -> tuple[list[str], list[str]]:
