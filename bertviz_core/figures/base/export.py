@@ -116,11 +116,12 @@ def texts_words(texts: Sequence[str]) -> str:
     if not texts:
         return ""
     if len(texts) > SPELLED:
-        return f"{len(texts):,} texts, the first {_quoted(texts[0])}"
-    return f"Text{'s' if len(texts) > 1 else ''}: {' and '.join(map(_quoted, texts))}"
+        return f"{len(texts):,} texts, the first {quoted_text(texts[0])}"
+    return f"Text{'s' if len(texts) > 1 else ''}: {' and '.join(map(quoted_text, texts))}"
 
 
-def _quoted(text: str) -> str:
+def quoted_text(text: str) -> str:
+    """A text in quotation marks on one line; a long one is cut."""
     text = spelled(text)
     return f"“{text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1].rstrip() + '…'}”"
 
@@ -233,8 +234,8 @@ p {{ color: {muted}; }}
 def offline_page(payload: bytes, view: str, style: str, script: str, title: str, caption: str) -> str:
     """Build one HTML page with the drawing of a message; it makes no request.
 
-    The script defines `startAlone()`, which also sets `document.picture`: `document.picture(font)` returns the current
-    drawing as SVG. The message begins with the length of its header in four bytes and the header as JSON with the
+    The script defines `startAlone()`, which also sets `document.picture`: `document.picture(font, slide)` returns the
+    current drawing as SVG. The message begins with the length of its header in four bytes, and the header as JSON with the
     colours as `look`; the numbers follow.
 
     The message is embedded as base64, so that no token of a text is read as markup, and the content security policy of
