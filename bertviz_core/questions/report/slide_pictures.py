@@ -63,7 +63,7 @@ def slide_pictures(
 
 async def _picture(started: Renderer, section: ReportSection, theme: Theme) -> SlidePicture:
     if section.page:
-        drawing = await page_drawing(started, section.page)
+        drawing = await page_drawing(started, section.page, slide=True)
         svg, reading, alt = (
             drawing.captioned(theme, NO_CAPTION),
             section.caption.line or drawing.caption,

@@ -51,7 +51,7 @@ function mapGeometry(view, shown, { width, height }) {
     if (cell >= 20) cell = Math.floor(cell);
     const per = (cell * (k1 - k0)) / columns.length;
     const fits = { [FLAT]: per >= longest + 8, [SLANT]: per * Math.sin(SLANT) >= size, [UPRIGHT]: per >= size + LEADING }[angle];
-    return { below, angle, size, top, cell: Math.max(cell, 0.02), per, fits };
+    return { below, angle, size, top, cell: Math.max(cell, 0.02), room, per, fits };
   };
   const turns = [[FLAT, TICK], [SLANT, TICK], [SLANT, 12], [UPRIGHT, 13], [UPRIGHT, 12], [UPRIGHT, 11], [UPRIGHT, 10], [UPRIGHT, SMALLEST_TICK]];
   const [beside, under] = [false, true].map((below) => {
@@ -89,7 +89,8 @@ function mapInto(pen, view, size) {
   squaresOrImage(pen, picture, one(picture.rowEdges, form.q0, form.q1), one(picture.columnEdges, form.k0, form.k1), table, place);
   drawMap(view, pen, form);
   const high = form.top + form.down + (form.below ? BAR_BELOW : 8);
-  return { height: Math.max(high, form.below ? 0 : form.top + 104) };
+  const wide = Math.max(form.left + form.across + form.room, Math.min(form.width, NARROW)); // no wider than it is drawn
+  return { width: wide, height: Math.max(high, form.below ? 0 : form.top + 104) };
 }
 
 function mapColours(view, form) {
