@@ -235,7 +235,7 @@ def offline_page(payload: bytes, view: str, style: str, script: str, title: str,
     """Build one HTML page with the drawing of a message; it makes no request.
 
     The script defines `startAlone()`, which also sets `document.picture`: `document.picture(font, slide)` returns the
-    current drawing as SVG. The message begins with the length of its header in four bytes, and the header as JSON with the
+    current drawing as SVG. The message begins with the length of its header in four bytes; the header as JSON with the
     colours as `look`; the numbers follow.
 
     The message is embedded as base64, so that no token of a text is read as markup, and the content security policy of
