@@ -1,7 +1,7 @@
 // One head as a map: queries down, keys across, each row a distribution.
 const LONGEST = 104, TICK = 13, SMALLEST_TICK = 9, LONGEST_UPRIGHT = 80, BAR = 12, HIDDEN_WIDE = 32, NUMBERED = 19, LARGEST_CELL = 96, CORNER = 64, NARROW_CORNER = 52, NARROW = 420;
 const LEADING = 0.6; // pixels between lines of letters, as tall as the line is
-const BAR_BESIDE = 62, BAR_BELOW = 44, FOUR_LINES = 80;
+const BAR_BESIDE = 78, BAR_BELOW = 44, FOUR_LINES = 80;
 const LEAST_HIDDEN = 0.0005; // below, it is the rounding of a sum
 const FLAT = 0, SLANT = Math.PI / 4, UPRIGHT = Math.PI / 2;
 
