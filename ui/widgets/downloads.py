@@ -127,7 +127,7 @@ def download_menu(key: str, show: Callable[[], None]) -> None:
     """Show the one control of the files of a figure or drawing, which are made and sent when it is opened."""
     menu = st.popover("Download", icon=SAVE, key=f"{key}_files", on_change="rerun")
     if menu.open:
-        with menu:
+        with menu, st.container(key=f"{key}_menu"):
             show()
             theme_select(key)
 
