@@ -187,7 +187,7 @@ def _tree_frame(ledger: Ledger) -> "pd.DataFrame":
 @figure("parameters", "parameters_tree", reported=True, table=_tree_frame)
 def tree_figure(ledger: Ledger, nodes: Sequence[TreeNode], form: TreeForm) -> FigureSpec:
     """The tree of modules by parameters (--form, --depth, --task)."""
-    title = f"{ledger.total:,} parameters — {ledger.model}"
+    title = f"Where the {ledger.total:,} parameters are — {ledger.model}"
     alt = f"{form} of the modules of {ledger.model} by parameters"
     tensors = f"{ledger.total:,} parameters in {ledger.tensors:,} tensors"
     caption = f"{ledger.model}: {tensors}, {ledger.architecture}, counted {SOURCES[ledger.source]}."

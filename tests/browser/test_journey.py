@@ -247,7 +247,7 @@ def test_a_saved_picture_says_what_it_is_of(page: Page, server: str) -> None:
         page.get_by_role("button", name="as SVG").click()
     text = saved.value.path().read_text(encoding="utf-8")
     title, line = ["".join(each.itertext()) for each in ElementTree.fromstring(text)][-2:]
-    assert title == "Journey of 'I love my pet python.' through all-MiniLM-L6-v2"
+    assert title == "Journey of “I love my pet python.” through all-MiniLM-L6-v2"
     assert re.fullmatch(r"Model: all-MiniLM-L6-v2, revision [0-9a-f]{12}\. Text: “I love my pet python\.”", line)
 
 

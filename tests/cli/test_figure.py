@@ -774,7 +774,7 @@ def test_a_journey_is_compared_with_an_edited_text(run: Command, tmp_path: Path)
     )
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
-    assert f"Journey of &#x27;{edited}&#x27; through" in page
+    assert f"Journey of “{edited}” through" in page
     assert "The text is edited: " in page
 
 

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from inspect import signature
 from time import perf_counter
@@ -254,25 +254,28 @@ class ShownView:
         named = {str(spec.key[0]) for spec in specs if spec.key}
         return frozenset(named).union(*drawn)
 
-    def sections(self, theme: Theme, models: Sequence[tuple[str, str]]) -> tuple[ReportSection, ...]:
-        """Sections of a report: the figures of the view, or its tables where it has no figures."""
+    def sections(self, theme: Theme, models: Sequence[tuple[str, str]], tall: int = 0) -> tuple[ReportSection, ...]:
+        """Sections of a report: the figures of the view, or its tables where it has no figures.
+
+        With `tall`, figures are drawn once more, as high as that, for slides.
+        """
         if self.figures:
-            return tuple(self._figure(key, each, theme) for key, each in self.figures.items())
+            return tuple(self._figure(key, each, theme, tall) for key, each in self.figures.items())
         code, below = "\n".join(self.code.values()), Caption("", self.models or tuple(models))
         return tuple(
             ReportSection(f"view-table-{place}", title, title, None, below, "" if place else code, HOW, rows)
             for place, (title, rows) in enumerate(self.tables.items())
         )
 
-    def _figure(self, key: str, shown: ShownFigure | ShownDrawing, theme: Theme) -> ReportSection:
+    def _figure(self, key: str, shown: ShownFigure | ShownDrawing, theme: Theme, tall: int) -> ReportSection:
         if isinstance(shown, ShownDrawing):  # its page has the caption
             code, page = self.code.get(key, ""), shown.page(theme)
             return ReportSection(f"view-{key}", shown.title, shown.title, None, Caption("", ()), code, HOW, page=page)
         spec, figure = shown.figure, cached_figure(shown.figure, theme)
         caption = caption_of(figure, shown.words, shown.models, shown.texts)
-        return ReportSection(
-            f"view-{key}", spec.title, spec.alt or spec.title, figure, caption, self.code.get(key, ""), HOW
-        )
+        slide = cached_figure(spec, replace(theme, tall=tall)) if tall else None
+        name, alt, code = f"view-{key}", spec.alt or spec.title, self.code.get(key, "")
+        return ReportSection(name, spec.title, alt, figure, caption, code, HOW, slide=slide)
 
 
 _view: ContextVar[ShownView | None] = ContextVar("shown_view", default=None)
@@ -307,7 +310,7 @@ def view_in_sight() -> ShownView | None:
 
 def keep_sections(token: str, sections: tuple[ReportSection, ...]) -> None:
     """Cache the drawn figures of a view under a token of its session, since they may contain the reader's own data."""
-    figures = [each.figure for each in sections if each.figure is not None]
+    figures = [figure for each in sections for figure in (each.figure, each.slide) if figure is not None]
     size = sum(PER_BYTE * len(figure.to_json()) for figure in figures) + sum(len(each.page) for each in sections)
     results().put((__name__, token), sections, size + retained_nbytes([each.table for each in sections]))
 

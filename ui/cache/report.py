@@ -1,10 +1,11 @@
 """Create reports of a model, a text and a view from the shared models and runs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from bertviz_core.errors import BertvizError, Progress, TextError
+from bertviz_core.figures.base.export import deck_tall
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.questions.report import files
 from bertviz_core.questions.report.files import NO_FACTS, USUAL
@@ -56,7 +57,7 @@ def report_work(
     The function raises BertvizError where none of the figures can be drawn, or, for slides, python-pptx or a browser
     is missing. The report begins with the view, whose figures are not repeated.
     """
-    first, names = ((), _names(contents)) if view is None else _with_view(contents, view, pixels)
+    first, names = ((), _names(contents)) if view is None else _with_view(contents, view, pixels, slides)
     opened, theme = SharedModel(contents.name), theme_named(contents.theme, pixels)
     inputs = opened, contents.text, contents.pair, names, theme
     work = partial(files.report_file, *inputs, first=first, facts=facts, slides=slides)
@@ -64,11 +65,12 @@ def report_work(
 
 
 def _with_view(
-    contents: ReportContents, view: ShownView, pixels: int
+    contents: ReportContents, view: ShownView, pixels: int, slides: bool
 ) -> tuple[Sequence[ReportSection], tuple[str, ...]]:
     """Sections of a view, and names of the other figures."""
     origin = source(contents.name)
-    first = view.sections(theme_named(contents.theme, pixels), [(origin.name, origin.revision)])
+    theme = replace(theme_named(contents.theme, pixels), tall=deck_tall() if slides else 0)
+    first = view.sections(theme, [(origin.name, origin.revision)])
     names = tuple(each for each in _names(contents) if each not in view.names)
     if not first and not names:
         raise TextError(f"{NOTHING} Choose other figures, or make the report once it shows one.")

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from bertviz_core.errors import BertvizError, LessonError, Progress
-from bertviz_core.figures.base.export import Caption
+from bertviz_core.figures.base.export import Caption, deck_tall
 from bertviz_core.figures.base.style import WIDE, Theme, theme_named
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.questions.report.page import report_page
@@ -245,6 +245,8 @@ def _checked(fields: Mapping[str, Any]) -> Step:
 TO_RECORD = "pinned_view_to_record"
 """Session key: token of the pinned view whose figures the next run of the page records; "" for none."""
 WITHOUT_FIGURE = "Its figures are not in this report, since the view was not drawn."
+REPORT_TITLE = "Pinned views"
+"""Title of a report of a lesson whose title is empty."""
 ABOUT = "Views of the dashboard, pinned one after the other."
 HELP = "One slide a view, 16:9: title and note as text to edit, figures as pictures, the whole note in the notes."
 
@@ -268,7 +270,7 @@ def record_view(token: str, view: ShownView) -> None:
     """Cache the figures of a view, drawn for a file, for the report of the pinned views."""
     with suppress(BertvizError):  # the page has shown the error already
         origin = source(models.model_name())
-        keep_sections(token, view.sections(_theme(), [(origin.name, origin.revision)]))
+        keep_sections(token, view.sections(_theme(), [(origin.name, origin.revision)], deck_tall(noted=True)))
 
 
 def without_figures(views: PinnedViews) -> list[Pin]:
@@ -284,7 +286,8 @@ def pinned_report(views: PinnedViews) -> bytes:
         sections.append(_text_section("pinned-summary", "In short", lesson.summary, ""))
     by = {"By": lesson.author} if lesson.author else {}
     facts = {**by, "Views": str(len(views.pins)), **made_facts()}
-    report = Report(lesson.title, facts, tuple(sections), title=lesson.title, about=ABOUT)
+    title = views.title or REPORT_TITLE
+    report = Report(title, facts, tuple(sections), title=title, about=ABOUT)
     return report_page(report, _theme()).encode("utf-8", "replace")
 
 
@@ -324,7 +327,9 @@ def slide_maker(views: PinnedViews) -> Callable[[Progress], bytes]:
     def make(progress: Progress) -> bytes:
         require_slides()
         pictures = slide_pictures([each for slide in slides for each in slide.sections], theme, progress)
-        return slides_file(slides, pictures, theme, lesson.title, lesson.author or "", lesson.summary or ABOUT)
+        return slides_file(
+            slides, pictures, theme, views.title or REPORT_TITLE, lesson.author or "", lesson.summary or ABOUT
+        )
 
     return make
 
@@ -349,7 +354,8 @@ def _report_note(pin: Pin) -> str:
 
 def _address(pin: Pin) -> str:
     query = urlencode([(name, value) for name, values in pin.step.query.items() for value in values])
-    return f"{PAGES[pin.step.page].title}: /{pin.step.page}{f'?{query}' if query else ''}"
+    address = f", at its address /{pin.step.page}?{query}" if query else ""
+    return f"From the page {PAGES[pin.step.page].title}{address}"
 
 
 def _text_section(name: str, title: str, note: str, words: str) -> ReportSection:

@@ -141,15 +141,24 @@ class Drawing:
         """The colours of the open heads."""
         return scale_sentence(self.atlas, [self.map(*each) for each in self.state.heads], self.state.look)
 
+    @property
+    def hidden(self) -> str:
+        """What says which lines are not drawn; "" for none."""
+        tokens = max(len(self.atlas.queries), len(self.atlas.keys))
+        hide = (10 if tokens > LIFTED else 2) if self.state.look.hide is None else self.state.look.hide
+        if self.part.reading.weights == "value-weighted":
+            return f"; those below {hide}% of the largest are hidden" if hide else ""
+        return f"; weights below {hide / 100:g} are hidden" if hide else ""
+
     def caption(self, scale: str, lines: bool) -> Caption:
         """The caption of a picture."""
         trace, reading = self.part.trace, self.part.reading
         read = trace.tokens
         texts = tuple(text for text in (read.text, read.pair) if text)
-        drawn = f"Lines from queries to keys, stronger for a larger {scale}"
+        drawn = f"Lines from queries to keys, stronger for a larger weight{self.hidden}"
         marked = f". {views.SECOND_TEXT}" if read.second_start is not None and reading.block == "all" else ""
         words = f"{drawn if lines else 'Queries in rows, keys in columns'}; {views.SHORT[reading.weights]}{marked}"
-        return Caption(words, ((trace.model, trace.revision),), texts, "" if lines else scale)
+        return Caption(words, ((trace.model, trace.revision),), texts, scale)
 
     def page(self, theme: Theme, most: int = FILE_BYTES) -> str:
         """The drawing as an HTML page, which makes no request; its heads can be clicked through.

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from bertviz_core.errors import BertvizError, UnsupportedModelError
-from bertviz_core.figures.base.export import MEDIA, SLIDE, WIDTH
+from bertviz_core.figures.base.export import MEDIA, SLIDE, WIDTH, quoted_text
 from bertviz_core.figures.base.style import Theme, theme_named
 from bertviz_core.figures.journey.payload import DrawnChange, Ending, Path, colours, journey_payload, parts_payload
 from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening
@@ -35,7 +35,7 @@ from bertviz_core.questions.texts.journey import LOOKS, RIBBON, journey, next_op
 from bertviz_core.questions.texts.tokens import EDITED
 from bertviz_core.questions.view import Ask, Download, Links
 from bertviz_core.questions.views import journey as views
-from bertviz_core.text import escape_markdown, quoted
+from bertviz_core.text import escape_markdown
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import longest_piece
 from bertviz_core.trace.two_tokenizers import unchanged_positions
@@ -199,11 +199,12 @@ def _files(
     def page(theme: Theme) -> str:
         return journey_page(opened, options, theme, ending, change)[0]
 
-    note_drawing(DRAWING, f"Journey of {quoted(tokens.text, 60)} through {way.model}", page, (SAME,))
+    title = f"Journey of {quoted_text(tokens.text)} through {way.model}"
+    note_drawing(DRAWING, title, page, (SAME,))
 
     def files() -> None:
         theme, medium = theme_named(chosen_theme() or session.theme_name()), chosen_medium()
-        title, caption = f"Journey of {quoted(tokens.text, 60)} through {way.model}", journey_caption(way, change)
+        caption = journey_caption(way, change)
 
         def image(**more: Any) -> None:
             look = colours(theme)

@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.errors import BertvizError, Progress
-from bertviz_core.figures.base.export import COLUMN, COLUMN_MM, MEDIA, WIDTH, Caption
+from bertviz_core.figures.base.export import COLUMN, COLUMN_MM, MEDIA, WIDTH, Caption, deck_tall
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import THEMES, WIDE, Theme
 from bertviz_core.tables.typeset import latex_table, markdown_table
@@ -127,7 +127,7 @@ def download_menu(key: str, show: Callable[[], None]) -> None:
     """Show the one control of the files of a figure or drawing, which are made and sent when it is opened."""
     menu = st.popover("Download", icon=SAVE, key=f"{key}_files", on_change="rerun")
     if menu.open:
-        with menu:
+        with menu, st.container(key=f"{key}_menu"):
             show()
             theme_select(key)
 
@@ -287,6 +287,7 @@ def drawn_figure(
     ending: str, figure: FigureSpec, key: str, name: str, caption: Caption, theme: Theme, medium: str = ""
 ) -> None:
     """Show the download of a figure as a PDF or a slide."""
+    theme = replace(theme, tall=deck_tall()) if ending == ".pptx" else theme
     drawn = cached_figure(figure, theme)
     content = json.dumps(json.loads(drawn.to_json()), sort_keys=True)  # plotly may change the order when it is read
     shown = sha256(content.encode("utf-8", "replace")).hexdigest()

@@ -116,11 +116,12 @@ def texts_words(texts: Sequence[str]) -> str:
     if not texts:
         return ""
     if len(texts) > SPELLED:
-        return f"{len(texts):,} texts, the first {_quoted(texts[0])}"
-    return f"Text{'s' if len(texts) > 1 else ''}: {' and '.join(map(_quoted, texts))}"
+        return f"{len(texts):,} texts, the first {quoted_text(texts[0])}"
+    return f"Text{'s' if len(texts) > 1 else ''}: {' and '.join(map(quoted_text, texts))}"
 
 
-def _quoted(text: str) -> str:
+def quoted_text(text: str) -> str:
+    """A text in quotation marks on one line; a long one is cut."""
     text = spelled(text)
     return f"“{text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1].rstrip() + '…'}”"
 
@@ -202,6 +203,8 @@ SLIDE, COLUMN = "slide", "column"
 MEDIA = {SLIDE: WIDTH, COLUMN: 480}
 """Medium of a file -> width of its figure in pixels."""
 SLIDE_PIXELS = 1600, 900
+DECK_WIDE, DECK_HIGH, DECK_NOTED = 12 + 1 / 3, 5.25, 4.5
+"""Inches: width of a picture on a slide of a PPTX file, and its height without and with a note above it."""
 COLUMN_MM = 85
 """Millimetres: width of a column of a paper; the smallest text, of 14 pixels, is then 7 points high."""
 SELECTION = "selection"
@@ -231,8 +234,8 @@ p {{ color: {muted}; }}
 def offline_page(payload: bytes, view: str, style: str, script: str, title: str, caption: str) -> str:
     """Build one HTML page with the drawing of a message; it makes no request.
 
-    The script defines `startAlone()`, which also sets `document.picture`: `document.picture(font)` returns the current
-    drawing as SVG. The message begins with the length of its header in four bytes and the header as JSON with the
+    The script defines `startAlone()`, which also sets `document.picture`: `document.picture(font, slide)` returns the
+    current drawing as SVG. The message begins with the length of its header in four bytes; the header as JSON with the
     colours as `look`; the numbers follow.
 
     The message is embedded as base64, so that no token of a text is read as markup, and the content security policy of
@@ -389,6 +392,11 @@ def slide_room(title: str, caption: Caption) -> float:
 def slide_width(figure: go.Figure, room: float) -> int:
     """Width in pixels with which a figure fills a slide, on which it has this room in height."""
     return round(MEDIA[SLIDE] * max(1.0, (figure.layout.height or 450) / room))
+
+
+def deck_tall(noted: bool = False) -> int:
+    """Height in pixels of a figure, as wide as a file, with a title of its own, that fills its place in a PPTX file."""
+    return round(WIDTH * (DECK_NOTED if noted else DECK_HIGH) / DECK_WIDE + TITLE_TOP + 1.3 * TITLE_SIZE)
 
 
 def _heads_and_lines(title: str, caption: Caption, width: float) -> tuple[list[str], list[str]]:

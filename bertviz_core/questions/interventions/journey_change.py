@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from bertviz_core.errors import BertvizError, Named, TextError
-from bertviz_core.figures.base.export import Caption
+from bertviz_core.figures.base.export import Caption, quoted_text
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.figures.journey.html_file import journey_html
 from bertviz_core.figures.journey.payload import DrawnChange, Ending, Path, journey_payload
@@ -176,7 +176,7 @@ def journey_page(
     looks = {param.key: options.choice(param) for param in LOOKS}
     payload = journey_payload(way, theme=theme, path=path, openings=openings, ending=ending, change=change, looks=looks)
     changed = "" if change is None or change.both is None else f" {change.both.sentence}"
-    text = "" if way.tokens is None else f" of {quoted(way.tokens.text, 60)}"
+    text = "" if way.tokens is None else f" of {quoted_text(way.tokens.text)}"
     title = f"Journey{text} through {way.model}"
     remarks = "".join(f" {each}" for each in way.notices)
     return journey_html(payload, title, f"{title}, revision {way.revision}.{changed}{remarks} {WHAT_OPENS}"), answer

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bertviz_core.figures.base.export import FONT_FILE, MEDIA, WIDTH, Caption, captioned_svg
+from bertviz_core.figures.base.export import FONT_FILE, MEDIA, SLIDE, WIDTH, Caption, captioned_svg
 from bertviz_core.figures.base.style import FAMILY, FONT, Theme
 from bertviz_core.questions.report.figure_files import Renderer, browser, by_browser, image_of, sent
 
@@ -14,12 +14,12 @@ WIDE, HEIGHT = 1000, 900
 """Pixels of the window in which a drawing is made by default."""
 MARGINS, PADDING = 24, 32
 """Pixels at both sides of a saved drawing, and of the page that it is drawn on."""
-PICTURE = """async ({ family, font, file }) => {
+PICTURE = """async ({ family, font, file, slide }) => {
   const bytes = Uint8Array.from(atob(file), (letter) => letter.charCodeAt(0));
   document.fonts.add(await new FontFace(family, bytes, { weight: "200 900" }).load());
   while (!document.picture) await new Promise((done) => setTimeout(done, 20));
   const caption = document.querySelector("body > p").textContent;
-  return { svg: document.picture(font), title: document.title, caption };
+  return { svg: document.picture(font, slide), title: document.title, caption };
 }"""
 """Asks a page of `bertviz_core.figures.base.export.offline_page` for its drawing, once the typeface is there."""
 
@@ -61,20 +61,21 @@ def drawing_content(
 
     async def content() -> bytes:
         async with browser() as started:
-            drawing = await page_drawing(started, page, width)
+            drawing = await page_drawing(started, page, width, medium == SLIDE)
             svg = drawing.captioned(theme, below, medium)
             return await image_of(started, ending, svg, theme, drawing.caption, medium)
 
     return by_browser(ending, content)
 
 
-async def page_drawing(started: Renderer, page: str, width: int = WIDE) -> PageDrawing:
+async def page_drawing(started: Renderer, page: str, width: int = WIDE, slide: bool = False) -> PageDrawing:
     """Open a page in a browser, and return its drawing.
 
     Args:
         started: a browser, of `figure_files.browser`.
         page: a page of `bertviz_core.figures.base.export.offline_page`.
         width: pixels of the window.
+        slide: whether the drawing, where it can, takes the shape of a slide.
     """
     with TemporaryDirectory() as folder:
         file = Path(folder) / "drawing.html"
@@ -86,7 +87,7 @@ async def page_drawing(started: Renderer, page: str, width: int = WIDE) -> PageD
             await sent(tab, "Emulation.setScrollbarsHidden", {"hidden": True})
             await sent(tab, "Page.navigate", {"url": file.as_uri()})
             typeface = base64.b64encode(FONT_FILE.read_bytes()).decode("ascii")
-            arguments = json.dumps({"family": FAMILY, "font": FONT, "file": typeface})
+            arguments = json.dumps({"family": FAMILY, "font": FONT, "file": typeface, "slide": slide})
             call = {"expression": f"({PICTURE})({arguments})", "awaitPromise": True, "returnByValue": True}
             answer = await sent(tab, "Runtime.evaluate", call)
             drawn = answer["result"].get("value") or {}

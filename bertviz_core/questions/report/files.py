@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bertviz_core.errors import Progress
-from bertviz_core.figures.base.export import NO_CAPTION, Caption
+from bertviz_core.figures.base.export import NO_CAPTION, Caption, deck_tall
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.questions.figures import all_figures
@@ -81,9 +81,10 @@ def report_file(
         if progress is not None:
             progress(len(figures) + done, len(figures) + total)
 
+    drawn = replace(theme, tall=deck_tall()) if slides else theme
     options = Options((text,) if text.strip() else (), pair, values={"map": "change"})
     names = known_figures(figures) if figures or not first else ()
-    made = report_of(opened, options, names, theme, figures_drawn, first)
+    made = report_of(opened, options, names, drawn, figures_drawn, first)
     made = replace(made, facts={**made.facts, **facts})
     return (
         slides_of_report(made, theme, pictures_drawn) if slides else report_page(made, theme).encode("utf-8", "replace")
@@ -113,7 +114,8 @@ def figure_file(
     """Content of a file with a figure, as `figure_files.file_content`, or of a slide, whose texts are text."""
     if ending != PPTX:
         return file_content(ending, picture, caption, theme, width, height, medium)
-    return _slide(ReportSection(picture.title, picture.title, picture.alt, picture.drawn(theme), caption, ""), theme)
+    drawn = picture.drawn(replace(theme, tall=deck_tall()))
+    return _slide(ReportSection(picture.title, picture.title, picture.alt, drawn, caption, ""), theme)
 
 
 def drawing_file(

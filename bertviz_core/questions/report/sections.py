@@ -85,6 +85,9 @@ class ReportSection:
     page: str = ""
     """A self-contained HTML page with a drawing, to show in place of a figure; it has its own title and caption."""
 
+    slide: go.Figure | None = None
+    """The figure as high as its place on a slide with a note; None for the figure itself."""
+
     @property
     def is_drawn(self) -> bool:
         """Whether it has a figure or a drawing, which only a browser makes a picture of."""

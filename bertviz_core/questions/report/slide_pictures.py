@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from bertviz_core.errors import Progress
 from bertviz_core.figures.base.export import (
     NO_CAPTION,
-    WIDTH,
     captioned_svg,
+    deck_tall,
     description,
+    slide_width,
     without_selection,
 )
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.questions.report.drawing_files import page_drawing
 from bertviz_core.questions.report.figure_files import Renderer, browser, by_browser, image_of
 from bertviz_core.questions.report.sections import ReportSection
-
-SHAPE = 2.3
-"""Width of the place of a picture on a slide per its height."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +63,7 @@ def slide_pictures(
 
 async def _picture(started: Renderer, section: ReportSection, theme: Theme) -> SlidePicture:
     if section.page:
-        drawing = await page_drawing(started, section.page)
+        drawing = await page_drawing(started, section.page, slide=True)
         svg, reading, alt = (
             drawing.captioned(theme, NO_CAPTION),
             section.caption.line or drawing.caption,
@@ -78,9 +76,9 @@ async def _picture(started: Renderer, section: ReportSection, theme: Theme) -> S
 
 
 async def _plotly_svg(started: Renderer, section: ReportSection) -> str:
-    figure = without_selection(section.figure)
+    figure = without_selection(section.slide or section.figure)
     height = figure.layout.height or 450
-    width = round(max(WIDTH, height * (16 / 9 if section.note else SHAPE)))
+    width = slide_width(figure, deck_tall(section.slide is not None))
     figure.update_layout(width=width)
     opts = {"format": "svg", "scale": 1, "width": width, "height": height}
     drawing: bytes = await started.calc_fig(figure, opts=opts)

@@ -10,9 +10,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core.figures.base.axes import wrapped
-from bertviz_core.figures.base.export import (
-    spelled,
-)
+from bertviz_core.figures.base.export import DECK_HIGH, DECK_NOTED, DECK_WIDE, spelled
 from bertviz_core.figures.base.style import FAMILY, Theme
 from bertviz_core.lazy_imports import optional
 from bertviz_core.lazy_imports import pandas as pd
@@ -31,14 +29,15 @@ EMU, POINTS = 914_400, 72
 PAGE_WIDTH, HEIGHT, EDGE = 13 + 1 / 3, 7.5, 0.5
 """Inches: the size of a slide, 16:9, and its margin."""
 TITLE_BOX = (EDGE, 0.3, PAGE_WIDTH - 2 * EDGE, 0.85)
-MIDDLE, BOTTOM = 1.3, 6.55
+MIDDLE, BOTTOM = 1.3, 1.3 + DECK_HIGH
 """Inches: top and bottom of the space between the title and the reading."""
+NOTE_BOX = (EDGE, MIDDLE, DECK_WIDE, 0.65)
+"""Place of a note above a picture: two lines."""
 READING_BOX = (EDGE, 6.65, PAGE_WIDTH - 2 * EDGE, 0.6)
-GAP = 0.2
 TITLE_SIZES, NOTE_SIZES, READING_SIZES, CELL_SIZE = (30, 26, 22), (20, 18, 16, 14), (12, 11, 10), 12
 LINE = 1.2
 """Height of a line as a share of its letters."""
-MOST_ROWS, MOST_COLUMNS, ROW = 12, 6, 0.37
+MOST_ROWS, MOST_COLUMNS, ROW = 12, 6, 0.34
 """Size of a table on a slide, and the height of a row in inches."""
 LAYOUT = 5
 """Number of the layout "Title Only" in the template of python-pptx."""
@@ -54,7 +53,7 @@ class ReportSlide:
 
     title: str
     note: str = ""
-    """A text beside the first of them; may have several lines."""
+    """A text above the first of them; may have several lines."""
     sections: tuple[ReportSection, ...] = ()
     """Its figures and tables."""
     more: tuple[str, ...] = field(default=())
@@ -145,9 +144,9 @@ def _draw(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | Non
     named = title.removesuffix(content.count)
     _write(heading.text_frame, named, TITLE_BOX, TITLE_SIZES, theme.text, end=content.count)
     heading.text_frame.paragraphs[0].font.bold = True
-    reading, beside = _add_figure(slide, content, picture)
+    reading, above = _add_figure(slide, content, picture)
     for words, box, sizes, colour in (
-        (note, beside, NOTE_SIZES, theme.text),
+        (note, above, NOTE_SIZES, theme.text),
         (reading, READING_BOX, READING_SIZES, theme.muted),
     ):
         if words:
@@ -165,28 +164,16 @@ def _draw(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | Non
 def _add_figure(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | None) -> tuple[str, Box]:
     """Place the picture of a slide, or its table; returns how it is read, and the place that is left for a note."""
     if picture is None and not content.sections:
-        return "", (EDGE, MIDDLE, PAGE_WIDTH - 2 * EDGE, BOTTOM - MIDDLE)
-    box, beside = _boxes(bool(content.note))
+        return "", (EDGE, MIDDLE, DECK_WIDE, DECK_HIGH)
+    high = DECK_NOTED if content.note else DECK_HIGH
+    box = (EDGE, BOTTOM - high, DECK_WIDE, high)
     if picture is not None:
         _add_picture(slide, picture, box)
-        return _line(picture.reading), beside
+        return _line(picture.reading), NOTE_BOX
     (each,) = content.sections
     left_out = "" if each.table is None else _add_table(slide, each.table, box)
     readings = (f"{each.title}.", left_out, each.caption.line)
-    return _line(" ".join(filter(None, readings))), beside
-
-
-def _boxes(noted: bool) -> tuple[Box, Box]:
-    """Where the picture of a slide stands, and its note: as wide as the slide without one, else 16:9 and left of it."""
-    high = BOTTOM - MIDDLE
-    wide = high * 16 / 9
-    right = EDGE + wide + GAP
-    return (EDGE, MIDDLE, wide if noted else PAGE_WIDTH - 2 * EDGE, high), (
-        right,
-        MIDDLE,
-        PAGE_WIDTH - EDGE - right,
-        high,
-    )
+    return _line(" ".join(filter(None, readings))), NOTE_BOX
 
 
 def _add_picture(slide: "DrawnSlide", picture: SlidePicture, box: Box) -> None:

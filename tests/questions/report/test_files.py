@@ -81,6 +81,9 @@ def test_a_figure_has_the_same_title_sources_and_typeface_in_all_files(height: i
     assert {run.font.name for run in runs} == {FAMILY}
     (picture,) = [each for each in slide.shapes if each.shape_type == 13]  # MSO_SHAPE_TYPE.PICTURE
     assert picture.width / deck.slide_width > 0.85
+    assert picture.height / deck.slide_height > (0.65 if height > 180 else 0.35), (
+        "drawn anew, as high as the slide has room"
+    )
     page = files.figure_file(".html", spec_of(height), SOURCES, LIGHT, WIDTH).decode()
     assert f"<title>{TITLE}</title>" in page
     assert html.escape(SOURCES.line) in page

@@ -88,9 +88,10 @@ def page_width(tall: bool = False, enlarged: float = 1.0) -> int:
     state = _page_width(
         key=PAGE_WIDTH,
         data={"widths": list(WIDTHS), "usual": usual, "tall": tall, "enlarged": enlarged},
-        default={"pixels": None, "height": None},
+        default={"pixels": None, "height": None, "theme": None},
         on_pixels_change=lambda: None,
         on_height_change=lambda: None,
+        on_theme_change=lambda: None,
         height="content",
     )
     return state.pixels if state.pixels in WIDTHS else usual

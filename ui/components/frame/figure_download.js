@@ -20,9 +20,9 @@ function charted(data) {
 }
 
 // The drawing of a view that draws itself; null where no view of this name is on the page.
-function askedFor({ chart, look, font }) {
+function askedFor({ chart, look, font, medium }) {
   const part = chart.endsWith("_atlas") ? "atlas" : "head", name = chart.split("_")[0];
-  const detail = { part, look, font, svg: null };
+  const detail = { part, look, font, slide: medium === "slide", svg: null };
   document.dispatchEvent(new CustomEvent(`${name}:draw`, { detail }));
   return detail.svg;
 }

@@ -1,6 +1,6 @@
 // How wide the page is, by steps: reported to the server once it is not what it takes for granted, and at each change.
 // Where a figure fills the window, also how high that is; in the presenter's frame, where a larger window enlarges all,
-// the height below title and note.
+// the height below title and note. A change of theme is reported, too, since the server draws in its colours.
 const BELOW = 0.84; // of the window
 const SLACK = 24; // pixels above a step that are needed to climb it: a scroll bar that comes and goes is none
 
@@ -22,6 +22,9 @@ export default function ({ data, parentElement, setStateValue }) {
     line.reported = now;
     setStateValue("pixels", now);
   };
+  const recolour = () => setStateValue("theme", getComputedStyle(line).color);
+  Object.assign(line.style, { color: "var(--st-text-color)", transition: "color 1ms" }); // whose end tells of another theme
+  line.ontransitionend = recolour;
   line.watch?.disconnect();
   line.watch = new ResizeObserver(look);
   line.watch.observe(line);

@@ -55,8 +55,8 @@ function drawLines(view, context, form, pictures, active, visible) {
     const y0 = lineY(form, query, form.q0) - visible.top, y1 = lineY(form, key, form.k0) - visible.top;
     const strong = placeOf(weight, top, view.lifted);
     context.strokeStyle = colour;
-    context.globalAlpha = Math.max(0.03, view.filed ? Math.sqrt(strong) : strong); // as a projector shows them
-    context.lineWidth = view.filed ? 1 + 5 * strong : 1 + 2 * strong;
+    context.globalAlpha = Math.max(0.03, strong);
+    context.lineWidth = 1 + 2 * strong;
     context.beginPath();
     context.moveTo(form.from, y0);
     const bend = (form.to - form.from) * 0.35;

@@ -1,7 +1,7 @@
 // One head as a map: queries down, keys across, each row a distribution.
 const LONGEST = 104, TICK = 13, SMALLEST_TICK = 9, LONGEST_UPRIGHT = 80, BAR = 12, HIDDEN_WIDE = 32, NUMBERED = 19, LARGEST_CELL = 96, CORNER = 64, NARROW_CORNER = 52, NARROW = 420;
 const LEADING = 0.6; // pixels between lines of letters, as tall as the line is
-const BAR_BESIDE = 62, BAR_BELOW = 44, FOUR_LINES = 80;
+const BAR_BESIDE = 78, BAR_BELOW = 44, FOUR_LINES = 80;
 const LEAST_HIDDEN = 0.0005; // below, it is the rounding of a sum
 const FLAT = 0, SLANT = Math.PI / 4, UPRIGHT = Math.PI / 2;
 
@@ -51,7 +51,7 @@ function mapGeometry(view, shown, { width, height }) {
     if (cell >= 20) cell = Math.floor(cell);
     const per = (cell * (k1 - k0)) / columns.length;
     const fits = { [FLAT]: per >= longest + 8, [SLANT]: per * Math.sin(SLANT) >= size, [UPRIGHT]: per >= size + LEADING }[angle];
-    return { below, angle, size, top, cell: Math.max(cell, 0.02), per, fits };
+    return { below, angle, size, top, cell: Math.max(cell, 0.02), room, per, fits };
   };
   const turns = [[FLAT, TICK], [SLANT, TICK], [SLANT, 12], [UPRIGHT, 13], [UPRIGHT, 12], [UPRIGHT, 11], [UPRIGHT, 10], [UPRIGHT, SMALLEST_TICK]];
   const [beside, under] = [false, true].map((below) => {
@@ -89,7 +89,8 @@ function mapInto(pen, view, size) {
   squaresOrImage(pen, picture, one(picture.rowEdges, form.q0, form.q1), one(picture.columnEdges, form.k0, form.k1), table, place);
   drawMap(view, pen, form);
   const high = form.top + form.down + (form.below ? BAR_BELOW : 8);
-  return { height: Math.max(high, form.below ? 0 : form.top + 104) };
+  const wide = Math.max(form.left + form.across + form.room, Math.min(form.width, NARROW)); // no wider than it is drawn
+  return { width: wide, height: Math.max(high, form.below ? 0 : form.top + 104) };
 }
 
 function mapColours(view, form) {

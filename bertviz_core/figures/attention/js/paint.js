@@ -74,7 +74,8 @@ function fill(target, stride, left, top, picture, rows, columns, table) {
 
 // A canvas of the requested size on the screen, sharp on every display.
 function fitted(canvas, width, height) {
-  const ratio = globalThis.devicePixelRatio || 1;
+  const enlarged = Number(getComputedStyle(canvas).getPropertyValue("--enlarged")) || 1; // by the presenter's frame
+  const ratio = (globalThis.devicePixelRatio || 1) * enlarged;
   const size = [Math.round(width * ratio), Math.round(height * ratio)];
   if (canvas.width !== size[0] || canvas.height !== size[1]) [canvas.width, canvas.height] = size;
   canvas.style.width = `${width}px`;

@@ -1,22 +1,23 @@
 // The saved picture shows what is on the screen: the opened head, or all heads, drawn again in the requested colours.
-const DRAW = "attention:draw", PICTURE_EDGE = 16, LEAST_SIDE = 480, LEAST_LINES = 1000;
+const DRAW = "attention:draw", PICTURE_EDGE = 16, LEAST_SIDE = 480, LEAST_LINES = 1000, SLIDE_HIGH = 420; // so letters on a slide are large
 
 // Answers who asks for a picture of this view with its drawing as SVG.
 function answer(view, detail) {
-  if (view.store?.atlas && view.root.isConnected) detail.svg = pictureFile(view, detail.part, detail.look, detail.font);
+  if (view.store?.atlas && view.root.isConnected) detail.svg = pictureFile(view, detail.part, detail.look, detail.font, detail.slide);
 }
 
-function pictureFile(view, part, look, font) {
-  const drawn = Object.assign(Object.create(view), { look, fonts: { text: font, code: view.fonts.code }, looked: undefined, filed: true });
-  const pen = new SvgPen(view.measuring.context), size = pictureSize(view, part);
+function pictureFile(view, part, look, font, slide = false) {
+  const drawn = Object.assign(Object.create(view), { look, fonts: { text: font, code: view.fonts.code }, looked: undefined });
+  const pen = new SvgPen(view.measuring.context), size = pictureSize(view, part, slide);
   pen.translate(PICTURE_EDGE, PICTURE_EDGE / 2);
   const into = part === "atlas" ? atlasInto : view.mode === "map" ? mapInto : linesInto;
   const found = into(pen, drawn, size);
-  return found && pen.drawing(size.width + 2 * PICTURE_EDGE, Math.ceil(found.height + PICTURE_EDGE), look.paper);
+  return found && pen.drawing(Math.ceil((found.width ?? size.width) + 2 * PICTURE_EDGE), Math.ceil(found.height + PICTURE_EDGE), look.paper);
 }
 
-// As large as on the page, lines as wide as a file; on a small screen as large as can be read.
-function pictureSize(view, part) {
+// As large as on the page, lines as wide as a file, on a slide as high as there is room; on a small screen as large as can be read.
+function pictureSize(view, part, slide) {
+  if (slide && part !== "atlas") return { width: LEAST_LINES, height: SLIDE_HIGH };
   const { width, height } = part === "atlas" ? gridSize(view) : stageSize(view);
   const least = part !== "atlas" && view.mode !== "map" ? LEAST_LINES : LEAST_SIDE;
   return { width: Math.max(width, least), height: Math.max(height, LEAST_SIDE) };

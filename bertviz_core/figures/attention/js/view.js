@@ -306,5 +306,5 @@ function startAlone() {
   root.view = build(root);
   root.view.alone = true;
   attentionView({ data, parentElement: document.body });
-  document.picture = (font) => pictureFile(root.view, "head", root.view.look, font);
+  document.picture = (font, slide) => pictureFile(root.view, "head", root.view.look, font, slide);
 }

@@ -110,7 +110,7 @@ function tell(view, moved) {
 
 function draw(view) {
   const { header, path, sheet } = view, frame = frameOf(view);
-  Object.assign(view, { drawnAt: sheet.clientWidth, framed: Boolean(frame) });
+  Object.assign(view, { drawnAt: sheet.clientWidth, framed: Boolean(frame), presented: Boolean(frame?.presented) });
   let scale = frame?.scale ?? 1, banner = planned(view, frame, scale);
   while (frame?.presented && scale > 0.4 && (view.plan.height + banner.height) * scale > frame.pixels) banner = planned(view, frame, (scale *= 0.96));
   const width = widthAt(view, scale);
@@ -256,7 +256,7 @@ function asFile(view, alone) {
   return svg;
 }
 
-const aboutOf = ({ header, now }) => `Journey of ${JSON.stringify(header.text ?? "")} through ${header.model} (revision ${header.revision})${now ? `. ${now.sentence}` : ""}`;
+const aboutOf = ({ header, now }) => `Journey of “${JSON.stringify(header.text ?? "").slice(1, -1).replaceAll('\\"', '"')}” through ${header.model} (revision ${header.revision})${now ? `. ${now.sentence}` : ""}`;
 
 // The drawing in the middle of a slide, as large as fits.
 function onSlide(svg, paper) {

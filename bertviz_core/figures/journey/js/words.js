@@ -67,7 +67,7 @@ function sentence(view) {
       const best = header.heads > 1 && strongestHead(view, part);
       if (best && best.head !== path.head) words.push(`Of its heads, head ${best.head} ${does} another word: ${quoted(header, best.key)} (${fixed(best.share)}).`);
     }
-  } else words.push(meaning, barWords(view), view.filed ? "" : "Choose a layer to open it, or another token to follow it.");
+  } else words.push(meaning, barWords(view), view.filed || view.presented ? "" : "Choose a layer to open it, or another token to follow it.");
   return words.filter(Boolean).join(" ");
 }
 

@@ -1,6 +1,7 @@
 """The description of the attention view's colours agrees with the drawing."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from bertviz_core.attention.maps import attention_map
 from bertviz_core.attention.results import MapOptions
 from bertviz_core.figures.attention.view_state import ViewOptions
 from tests.helpers.made_traces import random_trace
-from ui.views.attention import scale_sentence
+from ui.views.attention import Drawing, scale_sentence
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +49,23 @@ def test_lines_are_scaled_to_the_strongest_of_the_open_heads(shown: Any) -> None
     top = f"{float(one.weights.max()):.3g}"
     assert scale_sentence(atlas, [one], lines) == f"weight, 0 to {top}, a scale of its own"
     assert scale_sentence(atlas, [twice, one], lines) == f"weight, 0 to {top}, one scale for the open heads"
+
+
+@pytest.mark.parametrize(
+    ("weights", "tokens", "hide", "told"),
+    [
+        ("attention", 48, None, "; weights below 0.02 are hidden"),
+        ("attention", 49, None, "; weights below 0.1 are hidden"),
+        ("rollout", 49, 7, "; weights below 0.07 are hidden"),
+        ("value-weighted", 8, None, "; those below 2% of the largest are hidden"),
+        ("attention", 8, 0, ""),
+    ],
+)
+def test_what_lines_are_hidden_is_told(weights: str, tokens: int, hide: int | None, told: str) -> None:
+    drawing: Any = SimpleNamespace(
+        atlas=SimpleNamespace(queries="q" * tokens, keys="k" * 3),
+        state=SimpleNamespace(look=ViewOptions(hide=hide)),
+        part=SimpleNamespace(reading=SimpleNamespace(weights=weights)),
+    )
+    hidden: Any = Drawing.hidden
+    assert hidden.fget(drawing) == told
