@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, WebSocketRoute, expect
+from playwright.sync_api import Browser, Page, WebSocketRoute, expect
 
 from tests.browser.conftest import WAIT_MS, until_clicks_are_heard
 
@@ -66,14 +66,15 @@ def test_a_layer_drawn_ahead_of_the_server_is_the_one_that_the_server_draws(page
     ],
 )
 def test_a_choice_sent_ahead_is_drawn_without_the_server(
-    page: Page, server: str, address: str, chosen: str, title: str
+    browser: Browser, server: str, address: str, chosen: str, title: str
 ) -> None:
     answered = True
 
-    def between(browser: WebSocketRoute) -> None:
-        behind = browser.connect_to_server()
-        behind.on_message(lambda message: browser.send(message) if answered else None)
+    def between(sent: WebSocketRoute) -> None:
+        behind = sent.connect_to_server()
+        behind.on_message(lambda message: sent.send(message) if answered else None)
 
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
     page.route_web_socket("**/_stcore/stream", between)
     page.goto(f"{server}/{address}")
     until_clicks_are_heard(page)
@@ -83,6 +84,7 @@ def test_a_choice_sent_ahead_is_drawn_without_the_server(
     expect(page.locator(".js-plotly-plot .gtitle").first).to_contain_text(title)
     drawn = "([chart, before]) => JSON.stringify(document.querySelector(chart).data) !== before"
     page.wait_for_function(drawn, arg=[".js-plotly-plot", before])
+    page.close()
 
 
 @pytest.mark.sample(1)
