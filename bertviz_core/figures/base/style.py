@@ -181,6 +181,12 @@ def sequential(theme: Theme) -> list[list[float | str]]:
     return _even(theme.paper, *steps)
 
 
+def common_colours(theme: Theme) -> dict[str, Any]:
+    """The colours that every drawing of JavaScript has, by the names that its code has for them."""
+    names = ("name", "paper", "text", "muted", "grid", "neutral")
+    return {**{name: getattr(theme, name) for name in names}, "scale": sequential(theme)}
+
+
 def diverging(theme: Theme) -> list[list[float | str]]:
     """Return a symmetric colour scale: negative blue, 0 the background, positive vermilion.
 

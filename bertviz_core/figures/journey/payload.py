@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from bertviz_core.figures.base.style import PRINT, Theme, diverging, sequential
+from bertviz_core.figures.base.style import PRINT, Theme, common_colours, diverging
 from bertviz_core.journey.results import (
     ChangedJourney,
     EmbeddingOpening,
@@ -312,13 +312,7 @@ def colours(theme: Theme) -> dict[str, Any]:
     """All colours of the drawing in this theme."""
     parts = ("embeddings", "attention", "feed_forward", "layer_norm", "pooler", "task head", "decoder")
     return {
-        "name": theme.name,
-        "paper": theme.paper,
-        "text": theme.text,
-        "muted": theme.muted,
-        "grid": theme.grid,
-        "neutral": theme.neutral,
-        "scale": sequential(theme),
+        **common_colours(theme),
         "signed": diverging(theme),
         "parts": {part: theme.colours[part] for part in parts},
     }
