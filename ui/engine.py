@@ -1,6 +1,7 @@
 """Draw declared views: their controls, whose values are in the address, and what they show."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial, singledispatch
 from typing import Any
@@ -15,7 +16,7 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.parameters import Options, Param, joined_names
 from bertviz_core.questions.view import Ask, Part, View
 from bertviz_core.text import escape_markdown
-from ui.address import widgets
+from ui.address import registry, widgets
 from ui.address.navigation import bring_along
 from ui.address.registry import TYPED, put
 from ui.cache.figures import noted_if
@@ -63,6 +64,8 @@ LONGEST_SLIDER, HALF = 1_000, 0.49
 """Greatest range of a slider; share of a wide page's width of the figure with a section beside it."""
 LAST_CELL = "_last_cell"
 """End of the session key of the cell whose click was taken last."""
+SHOWN, SWITCHING = "shown_view", '<span class="switching"></span>'
+"""Session key of the page, view and model shown last; what hides a view while it is drawn."""
 CLICKS: dict[str, Callable[[int, int], None]] = {}
 """Chart -> what a click on a row and column does, for pages that draw by themselves."""
 Subject = Callable[[DeltaGenerator, str], tuple[Any, str, Options]]
@@ -112,37 +115,59 @@ def show_page(
         views = views if views_of is None else views_of(opened)
         lacks = {view.title: lack for view in views if view.lacks is not None and (lack := view.lacks(opened))}
     offered = [view for view in views if view.title not in lacks]
-    above, row = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
+    switching, above, row = st.empty(), st.container(), st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         chosen = models.view_choice([view.title for view in offered]) if len(views) > 1 else views[0].title
     view = next(view for view in offered if view.title == chosen)
-    if subject is not None:
+    with at_once(switching, SHOWN, lambda: [page, chosen, name, *_decided(registry.params(page))]):
+        if subject is not None:
+            with shown_to_user():
+                opened, name, options = subject(row, chosen)
+        else:
+            with row if texts else above, shown_to_user():
+                options = replace(texts() if texts else _read(page), task=models.chosen_task(tasks(name)))
+        ask = _ask(opened)
+        with above, shown_to_user():
+            note, notices = about(opened, ask, options)
+            name_model(name, note)
+            draw_parts(notices, opened, ask, options)
+        if view.second:
+            options = replace(options, values={OTHER.key: models.second_or_example()})
+        with row, shown_to_user():
+            options = with_controls(view.params, opened, options)
+            behind = [param for param in (*params, *view.folded) if _applies(param, opened, options)]
+            if behind:
+                options = _behind_button("Options", behind, opened, options)
         with shown_to_user():
-            opened, name, options = subject(row, chosen)
-    else:
-        with row if texts else above, shown_to_user():
-            options = replace(texts() if texts else _read(page), task=models.chosen_task(tasks(name)))
-    ask = _ask(opened)
-    with above, shown_to_user():
-        note, notices = about(opened, ask, options)
-        name_model(name, note)
-        draw_parts(notices, opened, ask, options)
-    if view.second:
-        options = replace(options, values={OTHER.key: models.second_or_example()})
-    with row, shown_to_user():
-        options = with_controls(view.params, opened, options)
-        behind = [param for param in (*params, *view.folded) if _applies(param, opened, options)]
-        if behind:
-            options = _behind_button("Options", behind, opened, options)
-    with shown_to_user():
-        if view.runs:
-            with st.spinner("Running the model"):
-                opened = SharedModel(name, run_model.traced(name, options.text(), options.pair))
-        show = special.get(view.title) or view.show
-        with later_last():
-            draw_parts((show(opened, ask, options) if show else None) or (), opened, ask, options)
-    for lack in dict.fromkeys(lacks.values()):
-        models.bundled_instead(f"{page}_lack_{lack.bundled}", f"{escape_markdown(name)} {lack.words}", lack.bundled)
+            if view.runs:
+                with st.spinner("Running the model"):
+                    opened = SharedModel(name, run_model.traced(name, options.text(), options.pair))
+            show = special.get(view.title) or view.show
+            with later_last():
+                draw_parts((show(opened, ask, options) if show else None) or (), opened, ask, options)
+        for lack in dict.fromkeys(lacks.values()):
+            models.bundled_instead(f"{page}_lack_{lack.bundled}", f"{escape_markdown(name)} {lack.words}", lack.bundled)
+
+
+@contextmanager
+def at_once(place: DeltaGenerator, key: str, shown: Callable[[], list[object]]) -> Iterator[None]:
+    """Show what the block draws only when it is whole, unless the same is `shown` already.
+
+    Parts of the last view that are left would move with each new part. What reports progress is shown at once (see
+    frame.css).
+    """
+    if stored(key, []) != shown():
+        place.html(SWITCHING)
+    try:
+        yield
+    finally:
+        place.empty()
+    store(key, shown())
+
+
+def _decided(params: Iterable[Param]) -> list[object]:
+    """The values that decide which parts there are."""
+    return [stored(param.key) for param in params if param.parts]
 
 
 def with_run(name: str) -> SharedModel:
@@ -373,7 +398,9 @@ def _section(part: parts.Section, opened: SharedModel, ask: Ask, options: Option
             options = with_controls(part.params, opened, options)
             if part.folded:
                 options = _behind_button(part.button, part.folded, opened, options)
-        draw_parts(part.show(opened, ask, options), opened, ask, options)
+        key = "_".join((SHOWN, *(param.key for param in part.params)))
+        with at_once(st.empty(), key, lambda: _decided(part.params)):
+            draw_parts(part.show(opened, ask, options), opened, ask, options)
         if part.above is not None and above is not None:
             with above:
                 draw_parts(part.above(opened, ask, options), opened, ask, options)

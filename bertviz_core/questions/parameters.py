@@ -60,14 +60,16 @@ class Param:
     """Most of them that can be chosen at once; 0 for all."""
     listed: bool = False
     """Whether a position is chosen from the list of the tokens of the text."""
+    parts: bool = False
+    """Whether its value decides which parts a view has."""
     control: Literal["", "few", "several", "names", "model", "models", "lines", "edited"] = ""
     """Of a choice: its values side by side; of a "text": several of them, those of a popover, the name of a model or of
     several, a text on each line, or an edited version."""
 
 
-def choice(key: str, options: Sequence[str], help_text: str, label: str = "") -> Param:
+def choice(key: str, options: Sequence[str], help_text: str, label: str = "", parts: bool = False) -> Param:
     """Declare a parameter with a few permitted values."""
-    return Param(key, "choice", help_text, tuple(options), label)
+    return Param(key, "choice", help_text, tuple(options), label, parts=parts)
 
 
 def flag(key: str, help_text: str, label: str = "") -> Param:

@@ -338,6 +338,11 @@ def is_of_page(name: str, page: str) -> bool:
     return any(not row.pages or page in row.pages for row in rows)
 
 
+def params(page: str) -> Iterator[Param]:
+    """The parameters of the controls of a page."""
+    return (row.param for row in ROWS if page in row.pages)
+
+
 def linked(how: Linked, page: str) -> tuple[str, ...]:
     """Names that links of a page treat in this way, those of every page first."""
     return tuple(row.param.key for row in ROWS if row.linked == how and (not row.pages or page in row.pages))

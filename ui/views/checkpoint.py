@@ -24,6 +24,7 @@ from bertviz_core.questions.tables.training import answers_frame
 from bertviz_core.questions.view import (
     Ask,
     Folded,
+    Later,
     Notices,
     Part,
     Section,
@@ -111,7 +112,7 @@ def training_view(_: SharedModel, __: Ask, options: Options) -> Iterator[Part]:
         return
     st.button("Look again", icon=":material/refresh:", key="look_again", help="Takes checkpoints saved meanwhile.")
     run = SharedTraining(name)
-    yield Section((FOLLOWED,), partial(_followed, run))
+    yield Later(lambda: _followed(run, options))
     yield from run_parts(run, partial(_ask, run))
     yield from two_parts(run)
 
@@ -127,7 +128,7 @@ def _ask(run: SharedTraining, question: Question[Any, Any], options: Options) ->
     return answer(question, run, options, draw)
 
 
-def _followed(run: SharedTraining, _: SharedModel, __: Ask, options: Options) -> Iterator[Part]:
+def _followed(run: SharedTraining, options: Options) -> Iterator[Part]:
     """What the reader chooses to follow through the checkpoints; nothing is run before."""
     nothing, text, labelled, _listed = FOLLOWED.options
     chosen, ask = options.choice(FOLLOWED), partial(_ask, run)

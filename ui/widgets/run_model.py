@@ -314,6 +314,8 @@ T = TypeVar("T")
 CHECK_EVERY_S = 0.05
 PATIENCE_S = 2.0
 """Seconds that the page waits for an answer before it offers to cancel the work."""
+PASSING = "passing"
+"""Key of a progress bar that soon goes; it lies over the page and pushes nothing."""
 
 
 def answer(
@@ -384,13 +386,14 @@ def progress_words(job: Job[Any], noun: str) -> str:
 
 def _wait(job: Job[Any], noun: str, place: DeltaGenerator) -> None:
     """Wait for a job; writing to the page lets a superseded script stop."""
-    started = perf_counter()
+    started, bar = perf_counter(), None
     while not job.wait(CHECK_EVERY_S):
         spent = perf_counter() - started
         if spent > PATIENCE_S:
             break
         if spent > QUIET_S:
-            place.progress(min(job.done / max(job.total, 1), 1.0), text=progress_words(job, noun))
+            bar = bar or place.container(key=PASSING).empty()
+            bar.progress(min(job.done / max(job.total, 1), 1.0), text=progress_words(job, noun))
     place.empty()
 
 

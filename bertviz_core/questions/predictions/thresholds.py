@@ -85,6 +85,7 @@ SCORED_BY = Param(
     SCORED_BY_OPTIONS,
     "Scored by",
     offered_scores,
+    parts=True,
 )
 NUMBER = Param(
     "threshold_of",

@@ -46,7 +46,7 @@ def _positions(opened: Opened, options: Options) -> tuple[int, int, int]:
     return 0, len(attending_run(opened, options.only()).result.tokens) - 1, 0
 
 
-WEIGHTS = choice("weights", READINGS, "what a cell is: the weight, or a reading of it", "Weights")
+WEIGHTS = choice("weights", READINGS, "what a cell is: the weight, or a reading of it", "Weights", parts=True)
 WORDS = flag("words", MERGED, "Merge pieces to words")
 SPECIAL = flag("hide_special", HIDDEN, "Hide special tokens")
 PUNCTUATION = flag("hide_punctuation", UNPUNCTUATED, "Hide punctuation")

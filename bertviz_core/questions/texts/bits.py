@@ -38,7 +38,9 @@ from bertviz_core.text import counted, escape_controls, repair_surrogates
 QUERY_LINES = Param(
     "query_lines", "text", "queries, one a line; by default each sentence is one, for all others", label="Queries"
 )
-QUERIES_FROM = choice("queries_from", ("the sentences", "my own list", "file"), "where queries come from", "Queries")
+QUERIES_FROM = choice(
+    "queries_from", ("the sentences", "my own list", "file"), "where queries come from", "Queries", parts=True
+)
 
 
 def own_queries(opened: object, options: Options) -> bool:

@@ -37,7 +37,9 @@ MISTAKES: Mapping[str, Callable[[SentencePlan, int], SentencePlan]] = {
 """Mistakes of a made-up other program, by their names."""
 OUTSIDE = Param("outside", "text", "the vectors: base64 of their float32 numbers row by row, as embeddings APIs write")
 TRIED_PROMPTS = Param("tried_prompts", "text", "prompts to try besides those of the model's folder, one a line")
-OUTSIDE_FROM = choice("outside_from", ("an example", "file"), "where vectors of another program come from", "Vectors")
+OUTSIDE_FROM = choice(
+    "outside_from", ("an example", "file"), "where vectors of another program come from", "Vectors", parts=True
+)
 MISTAKE = Param(
     "mistake",
     "choice",

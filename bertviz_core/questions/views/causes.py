@@ -114,7 +114,7 @@ REMOVED_HEADS = Param(
     applies=lambda opened, options: not _is_searched(opened, options),
 )
 PATCHED = choice("patched", ("hidden states", "heads"), "what is copied", "Copied")
-LIST = choice("effect_list", ("example set", "my own list"), "which sentences are run", "Sentences")
+LIST = choice("effect_list", ("example set", "my own list"), "which sentences are run", "Sentences", parts=True)
 SENTENCES = Param("effect_sentences", "text", "sentences, one on each line")
 KINDS = (
     "Taken away: the part's output is set to zero, which the model has never seen in training. At its mean: the output "

@@ -82,7 +82,7 @@ from bertviz_core.questions.view import (
 )
 from bertviz_core.questions.views.parameters import tasks_of
 from bertviz_core.questions.views.texts import checkpoint as texts
-from bertviz_core.questions.views.training import TRAINING
+from bertviz_core.questions.views.training import FOLLOWED, TRAINING
 from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.tables.typeset import readable
 from bertviz_core.text import bytes_text, class_words, count, counted, decimals, digits, escape_markdown
@@ -173,6 +173,7 @@ COMPARED = choice(
     ("weights", "behaviour with the text", "layers over many texts", "answers to many texts"),
     "what is compared",
     "What is compared",
+    parts=True,
 )
 COMPARED_LIST = choice("compared_list", ("example set", "my own list"), "which texts are run", "Texts")
 COMPARED_TEXTS = Param("compared_texts", "text", "texts, one on each line", label="Texts, one a line", control="lines")
@@ -567,5 +568,5 @@ VIEWS = (
     View("Weights", (STATISTIC, COLOURS), weights_view),
     View("Fewer bits", (ROUNDED_BY, ROUNDED_FOR, FORMATS), formats_view),
     View("Compare with base", (COMPARED,), second=True),
-    View("Training run", (TRAINING,)),
+    View("Training run", (TRAINING, FOLLOWED)),
 )

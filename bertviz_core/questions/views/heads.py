@@ -62,7 +62,11 @@ from bertviz_core.text import count, digits, escape_markdown
 from bertviz_core.trace.results import Tokens, Trace
 
 WEIGHTS = choice(
-    "weights_of", ("one layer", "all layers"), "whose weights are shown: a matrix's, or norms of the heads", "Show"
+    "weights_of",
+    ("one layer", "all layers"),
+    "whose weights are shown: a matrix's, or norms of the heads",
+    "Show",
+    parts=True,
 )
 BOTH_WAYS = "multiplies your text by the whole matrix, and by the block of each head: numbers and times of both"
 PRODUCTS_SHOWN = choice("products_shown", ("false", "true"), BOTH_WAYS)

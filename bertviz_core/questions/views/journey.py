@@ -32,7 +32,9 @@ WHOLE = (*OF_TWO_TEXTS, "class", "probe")
 MOST_QUOTED = 20
 """Most characters of a token in a link."""
 STRONGEST = ("strongest head", "strongest key")
-RESTS = flag("rests_on", "whether the drawing shows what an answer rests on", "What the answer rests on")
+RESTS = replace(
+    flag("rests_on", "whether the drawing shows what an answer rests on", "What the answer rests on"), parts=True
+)
 BOTH = "Both texts are one input: tokens of one look at those of the other. A cosine reads each alone."
 PURPOSE = (
     "Follow each token from its embedding through every layer to what comes out, and click a part for the numbers that "

@@ -55,7 +55,7 @@ TASK = Param(
     label="Task head",
     values=lambda opened, _: (AS_IT_IS, *tasks_of(opened)),
 )
-SPLIT = choice("split", ("layers", "components"), "what the bars split the model by", "Split by")
+SPLIT = choice("split", ("layers", "components"), "what the bars split the model by", "Split by", parts=True)
 MODULE = Param(
     "module",
     "choice",
@@ -63,6 +63,7 @@ MODULE = Param(
     label="Module",
     values=lambda opened, options: ("", *module_names(opened, options)),
     shown=lambda name: name or "all modules",
+    parts=True,
 )
 GROUPS = {"All": "", "Embeddings": "embeddings", "Layer 0": "first", "Pooler and head": "output"}
 ROWS = choice("rows", tuple(GROUPS), "the rows of the table", "Rows of the table")

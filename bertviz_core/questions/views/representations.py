@@ -73,6 +73,7 @@ VECTORS = Param(
     "whose vectors are drawn",
     ("all tokens", "[CLS] and pooler"),
     "Show",
+    parts=True,
     applies=lambda opened, options: run(opened, options).result.pooler_output is not None,
 )
 NO_POOLER = (

@@ -131,7 +131,13 @@ EXAMPLE = Param("example", "text", "a worked set of sentences", label="Example")
 GOLD_FROM = choice("gold_from", ("my own list", "file"), "where the pairs come from", "Pairs")
 OF_LIST, OF_PAIRS = COMPARED = ("the list", "pairs with gold similarity")
 TWO_MODELS_OF = Param(
-    "two_models_of", "choice", "what is compared in two models", COMPARED, "What is compared", lambda *_: COMPARED
+    "two_models_of",
+    "choice",
+    "what is compared in two models",
+    COMPARED,
+    "What is compared",
+    lambda *_: COMPARED,
+    parts=True,
 )
 VECTORS_SHOWN = replace(
     flag("vectors_shown", "whether the vectors are drawn"),

@@ -27,7 +27,7 @@ from bertviz_core.figures.checkpoints.training import (
 from bertviz_core.predictions.probing.reading import EXAMPLE_SET
 from bertviz_core.questions.models.checkpoints import OTHER, SCALE
 from bertviz_core.questions.models.training import FROM, PART, TrainingSubject, training_log, training_movement
-from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.predictions.followed import (
     ENTROPY_DRAWN,
     followed_entropy,
@@ -72,11 +72,14 @@ FIRST_CHECKPOINT = Param(
     "first_checkpoint", "text", "the first of two checkpoints to compare", label="First checkpoint"
 )
 SECOND_CHECKPOINT = Param("second_checkpoint", "text", "the second of them", label="Second checkpoint")
-FOLLOWED = choice(
+FOLLOWED = Param(
     "followed",
-    ("nothing", "the text", "labelled texts", "a list of texts"),
+    "choice",
     "what every checkpoint of the run is run on",
+    ("nothing", "the text", "labelled texts", "a list of texts"),
     "Run every checkpoint on",
+    applies=lambda _, options: bool(options.get(TRAINING.key)),
+    parts=True,
 )
 
 

@@ -25,7 +25,7 @@ from bertviz_core.text import escape_markdown
 OF_LIST, OF_SEARCH = PROMPTED_OPTIONS = ("the list", "queries with gold")
 PROMPTED = Param(
     "prompted", "choice", "what is compared with and without prompts", PROMPTED_OPTIONS, "Compared",
-    lambda *_: PROMPTED_OPTIONS,
+    lambda *_: PROMPTED_OPTIONS, parts=True,
 )  # fmt: skip
 SEARCH_FROM = choice("search_from", ("my own list", "file"), "where queries and documents come from", "Queries")
 PROMPTS = (PAIR, QUERY_TEXT, DOCUMENT_TEXT)

@@ -34,7 +34,7 @@ from bertviz_core.text import decimals, escape_markdown
 EXAMPLE, TYPED, FILE = SOURCES = ("an example", "my own list", "file")
 THRESHOLD = "Threshold"
 """Title of the view."""
-LABELLED_FROM = choice("labelled_from", SOURCES, "where the labelled pairs come from", "Pairs")
+LABELLED_FROM = choice("labelled_from", SOURCES, "where the labelled pairs come from", "Pairs", parts=True)
 CONTROLS = (
     LABELLED_FROM,
     *SCORES,
