@@ -129,6 +129,7 @@ def _tools_width(figure: go.Figure) -> float:
 def _make_room_above(figure: go.Figure, theme: Theme) -> None:
     """Break the title, place the legend below it, and grow the figure accordingly."""
     _wrap_legend(figure, theme)
+    _fit_legend(figure, theme)
     title = figure.layout.title.text or ""
     size = figure.layout.title.font.size or TITLE_SIZE
     lines = _fitted_title(title, theme, size, _tools_width(figure)) if title else []
@@ -146,19 +147,43 @@ def _make_room_above(figure: go.Figure, theme: Theme) -> None:
 
 def legend_height(figure: go.Figure, theme: Theme) -> float:
     """Return the height of the legend above the plot, 0 without one."""
-    layout = figure.layout
-    legend = layout.legend
-    names = list(dict.fromkeys(trace.name for trace in figure.data if _in_legend(trace)))
-    above = legend.orientation == "h" and legend.yanchor == "bottom" and (legend.y or 0) >= 1
-    if layout.showlegend is False or not above or len(names) < (1 if layout.showlegend else 2):
+    legend, names = figure.layout.legend, _legend_names(figure)
+    if not names:
         return 0.0
     size = legend.font.size or TEXT_SIZE
-    items = [MARK + label_width(name, size) for name in names]
-    title = label_width(legend.title.text, size) + GAP if legend.title.text else 0.0
-    room = plot_width(figure, theme)
-    in_a_row = len(names) if sum(items) + title <= room else max(1, int((room - title) // max(items)))
     lines = max(name.count("<br>") for name in names)
-    return float(math.ceil(len(names) / in_a_row) * (LEGEND_LINE + lines * 1.3 * size) + GAP)
+    rows = math.ceil(len(names) / _legend_columns(figure, theme, size))
+    return float(rows * (LEGEND_LINE + lines * 1.3 * size) + GAP)
+
+
+def _legend_names(figure: go.Figure) -> list[str]:
+    """Return the names in the legend above the plot, none without one."""
+    layout, legend = figure.layout, figure.layout.legend
+    names = list(dict.fromkeys(trace.name for trace in figure.data if _in_legend(trace)))
+    above = legend.orientation == "h" and legend.yanchor == "bottom" and (legend.y or 0) >= 1
+    shown = layout.showlegend is not False and above and len(names) >= (1 if layout.showlegend else 2)
+    return names if shown else []
+
+
+def _legend_columns(figure: go.Figure, theme: Theme, size: float) -> int:
+    """Return how many names of the legend fit side by side in a font size; equally wide ones unless all do."""
+    title, names = figure.layout.legend.title.text, _legend_names(figure)
+    items = [MARK + label_width(name, size) for name in names]
+    room = plot_width(figure, theme) - (label_width(title, size) + GAP if title else 0.0)
+    return len(names) if sum(items) <= room else max(1, int(room // max(items)))
+
+
+def _fit_legend(figure: go.Figure, theme: Theme) -> None:
+    """Make the names of the legend smaller if that saves rows; of several rows plotly is told the columns."""
+    legend, names = figure.layout.legend, _legend_names(figure)
+    if not names or legend.title.text:
+        return
+    own = legend.font.size or TEXT_SIZE
+    columns = {size: _legend_columns(figure, theme, size) for size in (own, own - 1, own - 2)}
+    legend.font.size = min(columns, key=lambda size: math.ceil(len(names) / columns[size]))
+    if columns[legend.font.size] < len(names):
+        width = 1 / columns[legend.font.size]
+        legend.update(entrywidthmode="fraction", entrywidth=width, traceorder="normal")
 
 
 def _wrap_legend(figure: go.Figure, theme: Theme) -> None:
