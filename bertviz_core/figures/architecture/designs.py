@@ -40,8 +40,8 @@ SHARES: Mapping[DesignKind, float] = {"encoder": 1.0, "encoder-decoder": 1.9, "d
 """Relative widths of the three designs."""
 ALL_THREE = 680
 """Width in pixels from which on the designs stand side by side, else one below the other, the model's own first."""
-BOX, THIN, SMALL = 24.0, 15.0, 12
-"""Pixels: height of a box, height of a norm or an addition, small font size."""
+BOX, THIN, SMALL, TWO_LINES = 24.0, 15.0, 12, 10
+"""Pixels: height of a box, height of a norm or an addition, small font size, and that of two lines in a box."""
 STEP, HEAD, TIMES, FRAME, SIDE = 6.0, 44.0, 22.0, 6.0, 22.0
 """Pixels: between boxes, of headings, of the number of layers, padding of a frame, width for residual lines."""
 TOKENS, CELL = 6, 9.0
@@ -248,7 +248,7 @@ def _stack(
 def _box(drawing: Drawing, at: Edges, words: str, part: str) -> None:
     fitted = fitted_words(words, "", at[2] - at[0])
     thin = at[3] - at[1] < BOX
-    size = min(fitted.size, SMALL) if thin or fitted.lines > 1 else fitted.size
+    size = TWO_LINES if fitted.lines > 1 else min(fitted.size, SMALL) if thin else fitted.size
     drawing.box(at, fitted.text, drawing.theme.colours[part], size)
 
 
