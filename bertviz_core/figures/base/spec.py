@@ -11,7 +11,15 @@ from typing import Any, Generic, ParamSpec, Self
 import plotly.graph_objects as go
 
 from bertviz_core.errors import TextError
-from bertviz_core.figures.base.axes import label_width, name_thinned, names_lie, shortened_label, stride, wrapped_label
+from bertviz_core.figures.base.axes import (
+    label_width,
+    lined_label,
+    name_thinned,
+    names_lie,
+    shortened_label,
+    stride,
+    wrapped_label,
+)
 from bertviz_core.figures.base.style import TEXT_SIZE, TITLE_SIZE, TITLE_TOP, WIDE, Theme, spacing, thin_ticks
 from bertviz_core.lazy_imports import pandas as pd
 
@@ -297,16 +305,18 @@ def _plot_height(figure: go.Figure) -> float:
 
 
 def _fit_rows(figure: go.Figure, theme: Theme) -> None:
-    """Cut row names on a narrow figure, then shrink and thin them if rows are low."""
+    """Shrink and thin row names if rows are low; on a narrow figure cut them, to two lines where rows have room."""
     height = _plot_height(figure)
     for axis in figure.select_yaxes():
         if not _several(axis.ticktext):
             continue
-        _thin(axis, height * _share(axis) / _units(axis))
+        unit = height * _share(axis) / _units(axis)
+        _thin(axis, unit)
         if theme.narrow:
             size = axis.tickfont.size or LARGEST
             most = SHARE_OF_NAMES * theme.pixels
-            axis.ticktext = [shortened_label(str(each), most, size) for each in axis.ticktext]
+            cut = lined_label if unit * stride(axis) >= 2 * 1.3 * size + BETWEEN else shortened_label
+            axis.ticktext = [each if "<br>" in each else cut(each, most, size) for each in map(str, axis.ticktext)]
             axis.automargin = True
             figure.layout.margin.l = min(_margin(figure, "l"), GAP)
 
