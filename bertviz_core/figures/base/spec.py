@@ -23,7 +23,7 @@ from bertviz_core.figures.base.axes import (
 from bertviz_core.figures.base.style import TEXT_SIZE, TITLE_SIZE, TITLE_TOP, WIDE, Theme, spacing, thin_ticks
 from bertviz_core.lazy_imports import pandas as pd
 
-TITLE_LINE, LEGEND_LINE = 1.3 * TITLE_SIZE, 1.3 * TEXT_SIZE + 4
+TITLE_LINE, LEGEND_GAP = 1.3 * TITLE_SIZE, 4
 GAP, EDGE = 8, 12
 """Pixels between title, legend and plot, and beside a title."""
 CAPITALS = 0.7
@@ -159,9 +159,10 @@ def legend_height(figure: go.Figure, theme: Theme) -> float:
     if not names:
         return 0.0
     size = legend.font.size or TEXT_SIZE
-    lines = max(name.count("<br>") for name in names)
-    rows = math.ceil(len(names) / _legend_columns(figure, theme, size))
-    return float(rows * (LEGEND_LINE + lines * 1.3 * size) + GAP)
+    columns = _legend_columns(figure, theme, size)
+    rows = (names[start : start + columns] for start in range(0, len(names), columns))
+    lines = (max(name.count("<br>") for name in row) for row in rows)
+    return sum(1.3 * size * (1 + more) + LEGEND_GAP for more in lines) + GAP
 
 
 def _legend_names(figure: go.Figure) -> list[str]:
