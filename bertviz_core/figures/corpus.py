@@ -161,8 +161,7 @@ def cluster_bars(clusters: CorpusClusters, examples: Sequence[str], title: str, 
     """Draw the size of every cluster, largest at the top, with its most typical sentence."""
     count = min(len(clusters.sizes), DRAWN)
     sizes, texts = clusters.sizes[:count], list(examples[:count])
-    row = sentence_row(ROW, theme)
-    plot = row * max(count, 3)
+    plot = (row := sentence_row(ROW, theme)) * max(count, 3)
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + plot))
     words = {"text": [f"{size:,}" for size in sizes.tolist()], "textposition": "outside", "cliponaxis": False}
     words |= {"textfont": {"size": TEXT_SIZE - 1}, "customdata": [sentence_text(text, HOVERED) for text in texts]}

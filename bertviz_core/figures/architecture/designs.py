@@ -79,7 +79,7 @@ def encoder_and_decoder(design: Design, model: str, theme: Theme) -> go.Figure:
 def _row(drawing: Drawing, kinds: Sequence[DesignKind], design: Design, top: float) -> float:
     """Draw designs side by side; return the lower end."""
     unit = (drawing.width - 12 * (len(kinds) - 1)) / sum(SHARES[kind] for kind in kinds)
-    left, ends, bottoms = 0.0, [], []
+    left, ends = 0.0, []
     places = {}
     for kind in kinds:
         places[kind] = (left, left + unit * SHARES[kind])
@@ -89,14 +89,14 @@ def _row(drawing: Drawing, kinds: Sequence[DesignKind], design: Design, top: flo
         words = "<b>this model</b>" if kind == design.kind else SUCH_AS[kind]
         drawing.note((start + end) / 2, top + HEAD / 2, f"<b>{HEADINGS[kind]}</b><br>{words}", drawing.theme.text)
         ends.append(_stacks(drawing, drawn[kind], (start + 8, end - 8), top + HEAD))
-    for kind, (start, end) in places.items():  # all masks at one height, below the tallest stack
-        bottoms.append(_masks(drawing, drawn[kind], (start + 8, end - 8), max(ends) + 2 * STEP))
+    low = max(ends) + 2 * STEP  # all masks at one height, below the tallest stack
+    bottom = max(_masks(drawing, drawn[kind], (start + 8, end - 8), low) for kind, (start, end) in places.items())
     if design.kind in places:
         start, end = places[design.kind]
-        drawing.ground((start, top, end, max(bottoms)))
+        drawing.ground((start, top, end, bottom))
         drawing.shapes.insert(0, drawing.shapes.pop())
-        drawing.frame((start + 1, top + 1, end - 1, max(bottoms) - 1))
-    return max(bottoms)
+        drawing.frame((start + 1, top + 1, end - 1, bottom - 1))
+    return bottom
 
 
 def _stacks(drawing: Drawing, design: Design, at: tuple[float, float], top: float) -> float:

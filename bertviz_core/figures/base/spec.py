@@ -155,14 +155,13 @@ def _make_room_above(figure: go.Figure, theme: Theme) -> None:
 
 def legend_height(figure: go.Figure, theme: Theme) -> float:
     """Return the height of the legend above the plot, 0 without one."""
-    legend, names = figure.layout.legend, _legend_names(figure)
-    if not names:
+    size = figure.layout.legend.font.size or TEXT_SIZE
+    if not (names := _legend_names(figure)):
         return 0.0
-    size = legend.font.size or TEXT_SIZE
     columns = _legend_columns(figure, theme, size)
-    rows = (names[start : start + columns] for start in range(0, len(names), columns))
-    lines = (max(name.count("<br>") for name in row) for row in rows)
-    return sum(1.3 * size * (1 + more) + LEGEND_GAP for more in lines) + GAP
+    lines = [1 + name.count("<br>") for name in names]
+    rows = (max(lines[start : start + columns]) for start in range(0, len(names), columns))
+    return sum(1.3 * size * row + LEGEND_GAP for row in rows) + GAP
 
 
 def _legend_names(figure: go.Figure) -> list[str]:
@@ -190,9 +189,8 @@ def _fit_legend(figure: go.Figure, theme: Theme) -> None:
     own = legend.font.size or TEXT_SIZE
     columns = {size: _legend_columns(figure, theme, size) for size in (own, own - 1, own - 2)}
     legend.font.size = min(columns, key=lambda size: math.ceil(len(names) / columns[size]))
-    if columns[legend.font.size] < len(names):
-        width = 1 / columns[legend.font.size]
-        legend.update(entrywidthmode="fraction", entrywidth=width, traceorder="normal")
+    if (beside := columns[legend.font.size]) < len(names):
+        legend.update(entrywidthmode="fraction", entrywidth=1 / beside, traceorder="normal")
 
 
 def _wrap_legend(figure: go.Figure, theme: Theme) -> None:

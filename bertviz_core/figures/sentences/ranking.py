@@ -48,8 +48,7 @@ def ranking_bars(ranking: Ranking, title: str, theme: Theme) -> go.Figure:
     """
     order = ranking.order[:ROWS]
     count = len(order)
-    row = sentence_row(ROW, theme)
-    plot = row * max(count, 3)
+    plot = (row := sentence_row(ROW, theme)) * max(count, 3)
     figure = go.Figure(layout=layout(theme, escape(title), height=112 + plot))
     texts = [ranking.texts[index] for index in order.tolist()]
     hover = [

@@ -203,8 +203,7 @@ def sentence_bars(
     row: int = ROW,
 ) -> go.Figure:
     """Draw bars of scores beside sentences and their numbers, the first at the top, in rows of this height."""
-    row = sentence_row(row, theme)
-    plot = row * max(len(sentences), 3)
+    plot = (row := sentence_row(row, theme)) * max(len(sentences), 3)
     figure = go.Figure(layout=layout(theme, escape(title), height=104 + plot))
     add_score_bars(figure, scores, [f"{sentence_text(text, HOVERED)}:" for text in sentences], HUES[0], theme)
     name_rows(figure.update_xaxes(title=unit), sentence_names(numbers, sentences, theme, row), plot)

@@ -174,11 +174,10 @@ function nameAxes(view, context, form) {
   const rowStep = Math.max(1, Math.ceil((size + LEADING) / per));
   const corner = [["query ↓", rowStep], ["key →", columnStep(form)]]
     .flatMap(([words, every]) => (every > 1 ? [words, `every ${ordinal(every)}`] : [words]));
-  const fits = (letters) => {
+  [14, 13, 12, 11].find((letters) => {
     context.font = wordFont(view, letters);
     return corner.every((words) => context.measureText(words).width <= room);
-  };
-  [14, 13, 12, 11].find(fits);
+  });
   // Above the name of the first row, which is higher than a low row.
   const lowest = form.top - 11 - Math.max(0, size / 2 - (form.rows[0].middle - form.q0) * form.cell);
   corner.forEach((words, line) => context.fillText(cut(context, words, room), room, lowest - 18 * line));
