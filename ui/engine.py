@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from bertviz_core.figures.base.axes import text_width
 from bertviz_core.figures.base.spec import DeclaredFigure
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.questions import view as parts
@@ -60,6 +61,8 @@ Specials = Mapping[str, Special]
 NO_SPECIAL: Specials = {}
 SELECT_WIDTH, LEVEL_WIDTH, POSITION_WIDTH, TYPED_WIDTH, TEXTS_HEIGHT = 260, 200, 320, 220, 150
 """Pixels of the controls of one of several values, a number, a position, typed words; height of several texts."""
+WIDEST_SELECT, BESIDE_NAME, NAME_SIZE = 480, 64, 16
+"""Pixels: most of a list, which is as wide as its names; beside a name in it; font size of a name."""
 LONGEST_SLIDER, HALF = 1_000, 0.49
 """Greatest range of a slider; share of a wide page's width of the figure with a section beside it."""
 LAST_CELL = "_last_cell"
@@ -231,13 +234,18 @@ def _control(param: Param, opened: SharedModel, options: Options) -> str | None:
                 widgets.choice(param, param.label, few, format_func=shown, help=_sentence(param)) if few[1:] else few[0]
             )
         case "choice":
-            return widgets.select(
-                param, param.label, list(allowed), format_func=shown, width=SELECT_WIDTH, help=_sentence(param)
-            )
+            return _select(param, list(allowed), shown)
         case "text":
             return _text(param, opened, options, list(allowed))
         case _:
             return _number(param, opened, options, list(allowed))
+
+
+def _select(param: Param, allowed: Sequence[str], shown: Callable[[str], str]) -> str:
+    """Draw a list, as wide as its longest name needs."""
+    longest = max(text_width(str(shown(each)), NAME_SIZE) for each in allowed)
+    width = round(min(max(SELECT_WIDTH, longest + BESIDE_NAME), WIDEST_SELECT))
+    return widgets.select(param, param.label, allowed, format_func=shown, width=width, help=_sentence(param))
 
 
 def _text(param: Param, opened: SharedModel, options: Options, allowed: Sequence[str]) -> str:
@@ -270,9 +278,7 @@ def _words(param: Param, opened: SharedModel, options: Options, allowed: Sequenc
     if param.key in TYPED:
         return widgets.typed(param, param.label, *allowed, help=_sentence(param), width=TYPED_WIDTH)
     if allowed:
-        return widgets.select(
-            param, param.label, allowed, format_func=param.shown, width=SELECT_WIDTH, help=_sentence(param)
-        )
+        return _select(param, allowed, param.shown)
     return widgets.words(param, param.label, placeholder=param.help)
 
 

@@ -26,7 +26,7 @@ from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, THICKNESS, Theme, escape, layout, sequential, tick_words
 from bertviz_core.figures.predictions.probes import accuracy_spec
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
-from bertviz_core.figures.sentences.similarity import name_rows, sentence_bars, sentence_names
+from bertviz_core.figures.sentences.similarity import name_rows, sentence_bars, sentence_names, sentence_row
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import ProbeScores
 from bertviz_core.predictions.tables import accuracy_table
@@ -161,13 +161,13 @@ def cluster_bars(clusters: CorpusClusters, examples: Sequence[str], title: str, 
     """Draw the size of every cluster, largest at the top, with its most typical sentence."""
     count = min(len(clusters.sizes), DRAWN)
     sizes, texts = clusters.sizes[:count], list(examples[:count])
-    plot = ROW * max(count, 3)
+    plot = (row := sentence_row(ROW, theme)) * max(count, 3)
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + plot))
     words = {"text": [f"{size:,}" for size in sizes.tolist()], "textposition": "outside", "cliponaxis": False}
     words |= {"textfont": {"size": TEXT_SIZE - 1}, "customdata": [sentence_text(text, HOVERED) for text in texts]}
     add_bars(figure, sizes.astype(np.int32), "cluster %{y}, %{x:,} rows: %{customdata}", HUES[0], **words)
     figure.update_xaxes(title="rows", range=[0, 1.25 * float(sizes.max(initial=1))])
-    name_rows(figure, sentence_names(list(range(count)), texts, theme, ROW), plot)
+    name_rows(figure, sentence_names(list(range(count)), texts, theme, row), plot)
     return figure.update_layout(margin={"b": 56, "r": 16}, bargap=0.3)
 
 

@@ -154,7 +154,7 @@ def test_a_clicked_cell_of_a_heatmap_is_in_the_link(fresh: Fresh, server: str, p
     for strange in ("representations_values.3", "other.3.17", "representations_values.999.1"):
         with fresh() as other:
             other.goto(f"{server}/representations?view=Values&cell={strange}")
-            expect(other.get_by_text("Click a cell for its exact value.")).to_be_visible()
+            expect(other.get_by_text("Choose a cell for its exact value.")).to_be_visible()
 
 
 def test_a_click_that_follows_closely_on_another_is_in_the_address(page: Page, server: str) -> None:

@@ -190,7 +190,7 @@ def _source_words(opened: SharedModel, options: Options, tree: ModuleTree, run: 
         words.append(
             f"The class has {tree.total:,} parameters, the file {stored.total:,}; the page Checkpoint says which."
         )
-    words.append("Click a row for its details; arrow keys fold and unfold.")
+    words.append("Choose a row for its details.")
     return escape_markdown(" ".join(words))
 
 

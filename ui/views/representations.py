@@ -119,7 +119,7 @@ def _clicked_value(trace: Trace, key: str, entry: int) -> None:
     """The exact value of the clicked cell."""
     cell = clicked_cell(key)
     if not cell or cell[0] >= len(trace.tokens) or cell[1] >= trace.hidden_states.shape[-1]:
-        st.caption("Click a cell for its exact value.")
+        st.caption("Choose a cell for its exact value.")
         return
     token, dimension = cell
     word = escape_markdown(isolated(trace.tokens.tokens[token]))

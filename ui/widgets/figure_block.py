@@ -108,7 +108,8 @@ def figure_chart(part: Figure, on_click: Callable[[], None] | None, share: float
 def scrolled_chart(spec: FigureSpec, on_click: Callable[[], None] | None = None) -> None:
     """Draw a figure; one that is taller than TALLEST is scrolled."""
     tall = not session.figure_fills() and cached_figure(spec, page_theme()).layout.height > TALLEST
-    with st.container(height=TALLEST if tall else "content", border=False):
+    key = f"{spec.chart}_scrolled" if tall else None
+    with st.container(height=TALLEST if tall else "content", border=False, key=key):
         chart(spec, spec.chart, on_click)
 
 

@@ -82,7 +82,7 @@ PAIR_HELP = (
     "Makes a pair: both texts in one input, with a separator between them. A model that was trained on pairs needs "
     "both: a premise, then its hypothesis. A cosine compares the two instead, each read by itself."
 )
-TEXT_HELP = "What the model reads. Ctrl + Enter in the field applies it too."
+TEXT_HELP = "What the model reads. On a keyboard, Ctrl + Enter in the field applies it too."
 TEXT_ON_PAGE, TEXT_PLACE = "text_on_page", "text_place"
 """Keys of a page's own field for the session's text, and of the container for it."""
 MOST_QUOTED, LONGEST_EXAMPLE = 60, 200
@@ -293,7 +293,7 @@ def several_tokens(label: str, tokens: Tokens, key: str, default: str, allowed: 
         format_func=token_names(tokens).__getitem__,
         key=key,
         max_selections=most,
-        help=f"Up to {most}. A click on a token of the text takes it in, or out.",
+        help=f"Up to {most}. Choosing a token of the text takes it in, or out.",
         placeholder="none",
         select_all=False,
         persist_state="session",

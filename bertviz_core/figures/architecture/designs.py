@@ -39,9 +39,9 @@ EXAMPLES: Mapping[DesignKind, Design] = {
 SHARES: Mapping[DesignKind, float] = {"encoder": 1.0, "encoder-decoder": 1.9, "decoder": 1.0}
 """Relative widths of the three designs."""
 ALL_THREE = 680
-"""Width in pixels from which on all three designs are drawn, else only the model's own."""
-BOX, THIN, SMALL = 24.0, 15.0, 12
-"""Pixels: height of a box, height of a norm or an addition, small font size."""
+"""Width in pixels from which on the designs stand side by side, else one below the other, the model's own first."""
+BOX, THIN, SMALL, TWO_LINES = 24.0, 15.0, 12, 10
+"""Pixels: height of a box, height of a norm or an addition, small font size, and that of two lines in a box."""
 STEP, HEAD, TIMES, FRAME, SIDE = 6.0, 44.0, 22.0, 6.0, 22.0
 """Pixels: between boxes, of headings, of the number of layers, padding of a frame, width for residual lines."""
 TOKENS, CELL = 6, 9.0
@@ -68,11 +68,18 @@ def design_title(model: str, design: Design) -> str:
 
 
 def encoder_and_decoder(design: Design, model: str, theme: Theme) -> go.Figure:
-    """Draw the three designs side by side; the model's own is marked and shows its numbers."""
-    drawing = Drawing(theme)
-    kinds = list(SHARES) if theme.pixels >= ALL_THREE else [design.kind]
+    """Draw the three designs, side by side if there is room; the model's own is marked and shows its numbers."""
+    drawing, bottom = Drawing(theme), -2 * STEP
+    rows = [list(SHARES)] if theme.pixels >= ALL_THREE else [[each] for each in sorted(SHARES, key=design.kind.__ne__)]
+    for kinds in rows:
+        bottom = _row(drawing, kinds, design, bottom + 2 * STEP)
+    return drawing.figure(escape(design_title(model, design)), bottom)
+
+
+def _row(drawing: Drawing, kinds: Sequence[DesignKind], design: Design, top: float) -> float:
+    """Draw designs side by side; return the lower end."""
     unit = (drawing.width - 12 * (len(kinds) - 1)) / sum(SHARES[kind] for kind in kinds)
-    left, ends, bottoms = 0.0, [], []
+    left, ends = 0.0, []
     places = {}
     for kind in kinds:
         places[kind] = (left, left + unit * SHARES[kind])
@@ -80,31 +87,32 @@ def encoder_and_decoder(design: Design, model: str, theme: Theme) -> go.Figure:
     drawn = {kind: design if kind == design.kind else EXAMPLES[kind] for kind in kinds}
     for kind, (start, end) in places.items():
         words = "<b>this model</b>" if kind == design.kind else SUCH_AS[kind]
-        drawing.note((start + end) / 2, HEAD / 2, f"<b>{HEADINGS[kind]}</b><br>{words}", theme.text)
-        ends.append(_stacks(drawing, drawn[kind], (start + 8, end - 8)))
-    for kind, (start, end) in places.items():  # all masks at one height, below the tallest stack
-        bottoms.append(_masks(drawing, drawn[kind], (start + 8, end - 8), max(ends) + 2 * STEP))
-    start, end = places[design.kind]
-    drawing.ground((start, 0, end, max(bottoms)))
-    drawing.shapes.insert(0, drawing.shapes.pop())
-    drawing.frame((start + 1, 1, end - 1, max(bottoms) - 1))
-    return drawing.figure(escape(design_title(model, design)), max(bottoms))
+        drawing.note((start + end) / 2, top + HEAD / 2, f"<b>{HEADINGS[kind]}</b><br>{words}", drawing.theme.text)
+        ends.append(_stacks(drawing, drawn[kind], (start + 8, end - 8), top + HEAD))
+    low = max(ends) + 2 * STEP  # all masks at one height, below the tallest stack
+    bottom = max(_masks(drawing, drawn[kind], (start + 8, end - 8), low) for kind, (start, end) in places.items())
+    if design.kind in places:
+        start, end = places[design.kind]
+        drawing.ground((start, top, end, bottom))
+        drawing.shapes.insert(0, drawing.shapes.pop())
+        drawing.frame((start + 1, top + 1, end - 1, bottom - 1))
+    return bottom
 
 
-def _stacks(drawing: Drawing, design: Design, at: tuple[float, float]) -> float:
+def _stacks(drawing: Drawing, design: Design, at: tuple[float, float], top: float) -> float:
     """Draw the stacks of a design and their outputs; return the lower end."""
     if design.kind == "encoder":
         blocks, times = _encoder_blocks(design.mixes), design.encoder_layers
-        return _output(drawing, at, _stack(drawing, at, "the whole text", times, blocks, design), design)
+        return _output(drawing, at, _stack(drawing, at, top, "the whole text", times, blocks, design), design)
     if design.kind == "decoder":
         blocks, times = _decoder_blocks(design.cross_attention, design.mixes), design.decoder_layers
-        return _output(drawing, at, _stack(drawing, at, "the text so far", times, blocks, design), design)
+        return _output(drawing, at, _stack(drawing, at, top, "the text so far", times, blocks, design), design)
     first, second = _halves(at)
     blocks = _encoder_blocks(design.mixes)
-    end = _stack(drawing, first, "the whole text", design.encoder_layers, blocks, design)
+    end = _stack(drawing, first, top, "the whole text", design.encoder_layers, blocks, design)
     blocks, read = _decoder_blocks(True), "what is written so far"
-    lower = _stack(drawing, second, read, design.decoder_layers, blocks, design, decoder=True)
-    _hand_over(drawing, first, second, end, design.order)
+    lower = _stack(drawing, second, top, read, design.decoder_layers, blocks, design, decoder=True)
+    _hand_over(drawing, first, second, (top, end), design.order)
     return max(end + 2 * STEP + 20, _output(drawing, second, lower, design))
 
 
@@ -199,6 +207,7 @@ def _pieces(blocks: Sequence[tuple[str, str]], order: Order) -> list[_Piece]:
 def _stack(
     drawing: Drawing,
     at: tuple[float, float],
+    top: float,
     enters: str,
     layers: int,
     blocks: Sequence[tuple[str, str]],
@@ -208,8 +217,8 @@ def _stack(
     """Draw embeddings, a framed layer and the final norm; return the lower end."""
     theme, (left, right) = drawing.theme, at
     inner, middle = (left + SIDE + FRAME, right - FRAME - 2), (left + right + SIDE) / 2
-    drawing.note(middle, HEAD + 11, enters, theme.muted, size=SMALL + 1)
-    y = HEAD + 24
+    drawing.note(middle, top + 11, enters, theme.muted, size=SMALL + 1)
+    y = top + 24
     drawing.arrow((middle, y - 4), (middle, y + STEP))
     y += STEP
     _box(drawing, (inner[0], y, inner[1], y + BOX), "embeddings", "embeddings")
@@ -239,7 +248,7 @@ def _stack(
 def _box(drawing: Drawing, at: Edges, words: str, part: str) -> None:
     fitted = fitted_words(words, "", at[2] - at[0])
     thin = at[3] - at[1] < BOX
-    size = min(fitted.size, SMALL) if thin or fitted.lines > 1 else fitted.size
+    size = TWO_LINES if fitted.lines > 1 else min(fitted.size, SMALL) if thin else fitted.size
     drawing.box(at, fitted.text, drawing.theme.colours[part], size)
 
 
@@ -264,17 +273,17 @@ def _output(drawing: Drawing, at: tuple[float, float], end: float, design: Desig
 
 
 def _hand_over(
-    drawing: Drawing, first: tuple[float, float], second: tuple[float, float], end: float, order: Order
+    drawing: Drawing, first: tuple[float, float], second: tuple[float, float], ends: tuple[float, float], order: Order
 ) -> None:
     """Draw the arrow from the encoder's output to the decoder's cross-attention."""
-    y = HEAD + 24 + STEP + BOX + STEP + TIMES
+    y = ends[0] + 24 + STEP + BOX + STEP + TIMES
     for piece in _pieces(_decoder_blocks(True), order):
         if piece.words == "cross-attention":
             y += piece.height / 2
             break
         y += piece.height + STEP
-    middle, between, below = (sum(first) + SIDE) / 2, (first[1] + second[0]) / 2, end + FRAME + STEP
-    drawing.line([(middle, end), (middle, below), (between, below), (between, y)])
+    middle, between, below = (sum(first) + SIDE) / 2, (first[1] + second[0]) / 2, ends[1] + FRAME + STEP
+    drawing.line([(middle, ends[1]), (middle, below), (between, below), (between, y)])
     drawing.arrow((between, y), (second[0] + SIDE + FRAME, y))
     drawing.note(middle, below + 12, "keys and values", drawing.theme.muted, size=SMALL + 1)
 

@@ -70,15 +70,15 @@ def wrapped(text: str, pixels: float, size: float) -> list[str]:
     return lines
 
 
-def wrapped_label(label: str, pixels: float, size: float, beside: float = 0.0) -> list[str]:
-    """Break a label into lines of a width; words are broken only after dots, slashes and underscores.
+def wrapped_label(label: str, pixels: float, size: float, beside: float = 0.0, breaks: str = "./_") -> list[str]:
+    """Break a label into lines of a width; words are broken only after `breaks`.
 
     Markup is preserved. On the first line `beside` pixels are occupied.
     """
     lines, room = [""], pixels - beside
     for word in re.findall(r"(?:<[^<>]*>|[^ ])+", label):
         long = text_width(plain(word), size) > pixels - beside and "<" not in word and "&" not in word
-        for at, part in enumerate(re.findall(r"[^./_]*[./_]*", word)[:-1] if long else [word]):
+        for at, part in enumerate(re.findall(rf"[^{breaks}]*[{breaks}]*", word)[:-1] if long else [word]):
             width, gap = text_width(plain(part), size), text_width(" ", size) if lines[-1] and not at else 0.0
             if lines[-1] and gap + width > room:
                 lines.append("")
@@ -90,7 +90,7 @@ def wrapped_label(label: str, pixels: float, size: float, beside: float = 0.0) -
 
 def lined_label(label: str, pixels: float, size: float) -> str:
     """Break a label into at most two lines; the last is cut."""
-    lines = wrapped_label(label, pixels, size)
+    lines = wrapped_label(label, pixels, size, breaks="./_-")
     lines = lines if len(lines) <= 2 else [lines[0], " ".join(lines[1:])]
     return "<br>".join(shortened_label(line, pixels, size) for line in lines)
 

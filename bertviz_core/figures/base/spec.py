@@ -11,11 +11,19 @@ from typing import Any, Generic, ParamSpec, Self
 import plotly.graph_objects as go
 
 from bertviz_core.errors import TextError
-from bertviz_core.figures.base.axes import label_width, name_thinned, names_lie, shortened_label, stride, wrapped_label
+from bertviz_core.figures.base.axes import (
+    label_width,
+    lined_label,
+    name_thinned,
+    names_lie,
+    shortened_label,
+    stride,
+    wrapped_label,
+)
 from bertviz_core.figures.base.style import TEXT_SIZE, TITLE_SIZE, TITLE_TOP, WIDE, Theme, spacing, thin_ticks
 from bertviz_core.lazy_imports import pandas as pd
 
-TITLE_LINE, LEGEND_LINE = 1.3 * TITLE_SIZE, 1.3 * TEXT_SIZE + 4
+TITLE_LINE, LEGEND_GAP = 1.3 * TITLE_SIZE, 4
 GAP, EDGE = 8, 12
 """Pixels between title, legend and plot, and beside a title."""
 CAPITALS = 0.7
@@ -129,6 +137,7 @@ def _tools_width(figure: go.Figure) -> float:
 def _make_room_above(figure: go.Figure, theme: Theme) -> None:
     """Break the title, place the legend below it, and grow the figure accordingly."""
     _wrap_legend(figure, theme)
+    _fit_legend(figure, theme)
     title = figure.layout.title.text or ""
     size = figure.layout.title.font.size or TITLE_SIZE
     lines = _fitted_title(title, theme, size, _tools_width(figure)) if title else []
@@ -146,19 +155,42 @@ def _make_room_above(figure: go.Figure, theme: Theme) -> None:
 
 def legend_height(figure: go.Figure, theme: Theme) -> float:
     """Return the height of the legend above the plot, 0 without one."""
-    layout = figure.layout
-    legend = layout.legend
+    size = figure.layout.legend.font.size or TEXT_SIZE
+    if not (names := _legend_names(figure)):
+        return 0.0
+    columns = _legend_columns(figure, theme, size)
+    lines = [1 + name.count("<br>") for name in names]
+    rows = (max(lines[start : start + columns]) for start in range(0, len(names), columns))
+    return sum(1.3 * size * row + LEGEND_GAP for row in rows) + GAP
+
+
+def _legend_names(figure: go.Figure) -> list[str]:
+    """Return the names in the legend above the plot, none without one."""
+    layout, legend = figure.layout, figure.layout.legend
     names = list(dict.fromkeys(trace.name for trace in figure.data if _in_legend(trace)))
     above = legend.orientation == "h" and legend.yanchor == "bottom" and (legend.y or 0) >= 1
-    if layout.showlegend is False or not above or len(names) < (1 if layout.showlegend else 2):
-        return 0.0
-    size = legend.font.size or TEXT_SIZE
+    shown = layout.showlegend is not False and above and len(names) >= (1 if layout.showlegend else 2)
+    return names if shown else []
+
+
+def _legend_columns(figure: go.Figure, theme: Theme, size: float) -> int:
+    """Return how many names of the legend fit side by side in a font size; equally wide ones unless all do."""
+    title, names = figure.layout.legend.title.text, _legend_names(figure)
     items = [MARK + label_width(name, size) for name in names]
-    title = label_width(legend.title.text, size) + GAP if legend.title.text else 0.0
-    room = plot_width(figure, theme)
-    in_a_row = len(names) if sum(items) + title <= room else max(1, int((room - title) // max(items)))
-    lines = max(name.count("<br>") for name in names)
-    return float(math.ceil(len(names) / in_a_row) * (LEGEND_LINE + lines * 1.3 * size) + GAP)
+    room = plot_width(figure, theme) - (label_width(title, size) + GAP if title else 0.0)
+    return len(names) if sum(items) <= room else max(1, int(room // max(items)))
+
+
+def _fit_legend(figure: go.Figure, theme: Theme) -> None:
+    """Make the names of the legend smaller if that saves rows; of several rows plotly is told the columns."""
+    legend, names = figure.layout.legend, _legend_names(figure)
+    if not names or legend.title.text:
+        return
+    own = legend.font.size or TEXT_SIZE
+    columns = {size: _legend_columns(figure, theme, size) for size in (own, own - 1, own - 2)}
+    legend.font.size = min(columns, key=lambda size: math.ceil(len(names) / columns[size]))
+    if (beside := columns[legend.font.size]) < len(names):
+        legend.update(entrywidthmode="fraction", entrywidth=1 / beside, traceorder="normal")
 
 
 def _wrap_legend(figure: go.Figure, theme: Theme) -> None:
@@ -272,16 +304,18 @@ def _plot_height(figure: go.Figure) -> float:
 
 
 def _fit_rows(figure: go.Figure, theme: Theme) -> None:
-    """Cut row names on a narrow figure, then shrink and thin them if rows are low."""
+    """Shrink and thin row names if rows are low; on a narrow figure cut them, to two lines where rows have room."""
     height = _plot_height(figure)
     for axis in figure.select_yaxes():
         if not _several(axis.ticktext):
             continue
-        _thin(axis, height * _share(axis) / _units(axis))
+        unit = height * _share(axis) / _units(axis)
+        _thin(axis, unit)
         if theme.narrow:
             size = axis.tickfont.size or LARGEST
             most = SHARE_OF_NAMES * theme.pixels
-            axis.ticktext = [shortened_label(str(each), most, size) for each in axis.ticktext]
+            cut = lined_label if unit * stride(axis) >= 2 * 1.3 * size + BETWEEN else shortened_label
+            axis.ticktext = [each if "<br>" in each else cut(each, most, size) for each in map(str, axis.ticktext)]
             axis.automargin = True
             figure.layout.margin.l = min(_margin(figure, "l"), GAP)
 

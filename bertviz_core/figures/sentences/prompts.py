@@ -7,17 +7,16 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.figures.base.axes import wrapped_label
 from bertviz_core.figures.base.marks import add_points, row_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
+from bertviz_core.figures.base.style import HUES, Theme, escape, layout
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.sentences.analysis.results import PromptComparison, PromptedCosines, PromptRanking
 from bertviz_core.sentences.results import PromptPair
 from bertviz_core.text import counted, decimals, quoted
 
-ROW, NAME = 46, 86
-"""Pixels of a row, and of a line of its name on a phone."""
+ROW = 46
+"""Pixels of a row."""
 MEASURES = {"MRR": "mrr", "nDCG@10": "ndcg", "recall@10": "recall"}
 SYMBOLS = ("circle", "diamond", "square-open")
 
@@ -146,11 +145,7 @@ def moved_documents_frame(ranking: PromptRanking) -> "pd.DataFrame":
 def _rows(names: Sequence[str], title: str, theme: Theme) -> go.Figure:
     """A figure with a row for each arrangement of prompts."""
     figure = go.Figure(layout=layout(theme, escape(title), height=124 + ROW * max(len(names), 3)))
-    labels = [
-        "<br>".join(wrapped_label(escape(name), NAME, TEXT_SIZE)[:2]) if theme.narrow else escape(name)
-        for name in names
-    ]
-    return figure.update_yaxes(row_axis(labels))
+    return figure.update_yaxes(row_axis([escape(name) for name in names]))
 
 
 def cosine_ranges(comparison: PromptComparison, title: str, theme: Theme) -> go.Figure:

@@ -12,7 +12,7 @@ from bertviz_core.figures.base.marks import add_bars, add_line, add_map, add_poi
 from bertviz_core.figures.base.spec import STANDING, FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout
 from bertviz_core.figures.sentences.bars import add_score_bars
-from bertviz_core.figures.sentences.similarity import SIZE, name_rows, sentence_names
+from bertviz_core.figures.sentences.similarity import SIZE, name_rows, sentence_names, sentence_row
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.results import HEADS, HeadScores, LateInteraction, Ranking
 from bertviz_core.text import counted, decimals, shortened, tied
@@ -48,7 +48,7 @@ def ranking_bars(ranking: Ranking, title: str, theme: Theme) -> go.Figure:
     """
     order = ranking.order[:ROWS]
     count = len(order)
-    plot = ROW * max(count, 3)
+    plot = (row := sentence_row(ROW, theme)) * max(count, 3)
     figure = go.Figure(layout=layout(theme, escape(title), height=112 + plot))
     texts = [ranking.texts[index] for index in order.tolist()]
     hover = [
@@ -56,7 +56,7 @@ def ranking_bars(ranking: Ranking, title: str, theme: Theme) -> go.Figure:
         for text, logit in zip(texts, _logits(ranking, order), strict=True)
     ]
     add_score_bars(figure, ranking.scores[order], hover, HUES[0], theme)
-    names = sentence_names([int(index) + 1 for index in order], texts, theme, ROW)
+    names = sentence_names([int(index) + 1 for index in order], texts, theme, row)
     room = theme.pixels - name_rows(figure, names, plot) - MARGIN
     share = SLIM_BARS if theme.slim else BARS
     values = ranking.scores[order]

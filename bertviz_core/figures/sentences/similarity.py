@@ -57,6 +57,11 @@ WORDED = 12
 """Maximum number of columns with words beside their number."""
 
 
+def sentence_row(row: int, theme: Theme) -> int:
+    """Return the height of a row beside a sentence: on a phone two lines of it have room."""
+    return max(row, TWO_LINES) if theme.narrow else row
+
+
 def sentence_names(numbers: Sequence[int | str], sentences: Sequence[str], theme: Theme, row: float) -> list[str]:
     """Break sentences into as many lines as fit a row, cut if longer, each followed by its number.
 
@@ -122,7 +127,7 @@ def similarity_heatmap(
     order = np.arange(count) if clusters is None else clusters.order
     cells = similarity[np.ix_(order, order)].astype(np.float32)
     numbers = order.tolist()
-    plot = max(SMALLEST, min(LARGEST, ROW * count))
+    plot = max(SMALLEST, min(LARGEST, sentence_row(ROW, theme) * count))
     figure = go.Figure(layout=layout(theme, escape(title)))
     pairs = [[f"{row + 1} and {column + 1}" for column in numbers] for row in numbers]
     hover = f"sentences %{{customdata}}, {MEASURE_WORDS[measure]}: %{{z:.4f}}"
@@ -198,7 +203,7 @@ def sentence_bars(
     row: int = ROW,
 ) -> go.Figure:
     """Draw bars of scores beside sentences and their numbers, the first at the top, in rows of this height."""
-    plot = row * max(len(sentences), 3)
+    plot = (row := sentence_row(row, theme)) * max(len(sentences), 3)
     figure = go.Figure(layout=layout(theme, escape(title), height=104 + plot))
     add_score_bars(figure, scores, [f"{sentence_text(text, HOVERED)}:" for text in sentences], HUES[0], theme)
     name_rows(figure.update_xaxes(title=unit), sentence_names(numbers, sentences, theme, row), plot)
@@ -222,7 +227,7 @@ def vectors_heatmap(
     """Draw sentence vectors as rows of numbers, on a scale symmetric around 0."""
     rows = len(vectors)
     limit = float(np.abs(vectors).max(initial=0)) or 1.0
-    plot = max(SMALLEST, min(LARGEST, ROW * rows))
+    plot = max(SMALLEST, min(LARGEST, sentence_row(ROW, theme) * rows))
     figure = go.Figure(layout=layout(theme, escape(title), height=104 + plot))
     add_map(figure, vectors.astype(np.float32), "dimension %{x}: %{z:.6f}", coloraxis="coloraxis")
     figure.update_layout(coloraxis=similarity_colours("dot", limit, theme))

@@ -19,7 +19,7 @@ from bertviz_core.figures.base.cells import cell_numbers
 from bertviz_core.figures.base.marks import add_heading, add_line, add_map, add_points, row_axis
 from bertviz_core.figures.base.spec import LYING, STANDING, FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, colour_bar, escape, faint, layout, of_two
-from bertviz_core.figures.sentences.similarity import SIZE, name_rows, sentence_names
+from bertviz_core.figures.sentences.similarity import SIZE, name_rows, sentence_names, sentence_row
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.sentences.results import CosineRange, GoldCosines, GoldPairs, SentenceComparison, off_diagonal
 from bertviz_core.text import counted, decimals
@@ -42,7 +42,7 @@ BOTTOM_OF_SHARES, TOP_OF_RANGES = 0.42, 0.2
 def compared_maps(comparison: SentenceComparison, title: str, theme: Theme) -> go.Figure:
     """Draw the cosines of both models and their difference on one scale: side by side, or one below the other."""
     count = len(comparison.sentences)
-    plot = max(SMALLEST, min(LARGEST, ROW * count))
+    plot = max(SMALLEST, min(LARGEST, sentence_row(ROW, theme) * count))
     panels = (
         (f"first: {comparison.first}", comparison.first_cosines),
         (f"second: {comparison.second}", comparison.second_cosines),

@@ -432,7 +432,7 @@ def changed_parts(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         answer,
         f"changed heads {' '.join(dict.fromkeys((compared.first, compared.second)))}",
         numbers="in files",
-        below=[Text("Click a cell, or a row of the list below, to open that head above.", "caption")],
+        below=[Text("Choose a cell, or a row of the list below, to open that head above.", "caption")],
         **explained(CHANGED, changed_heads, opened, options),
     )
     yield HeadList(frame)

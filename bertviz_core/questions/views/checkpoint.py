@@ -314,7 +314,7 @@ def _clicked(chart: str, tensor: Param, grid: TensorGrid) -> list[Part]:
     """A click in a map selects its tensor; what is not in the map."""
     click = Cell(chart, param=tensor, value=lambda row, column: grid.tensor_at(row, column) or None)
     more = Text(f"{grid.left_out:,} more tensors are in the table.", "caption")
-    words = Text("Click a cell to see its tensor below.", "caption")
+    words = Text("Choose a cell to see its tensor below.", "caption")
     return [click, words, *([more] if grid.left_out else [])]
 
 

@@ -244,7 +244,7 @@ def _weight_words(parts: HeadProjections, block: Block, cell: tuple[int, int] | 
     """The exact weight of the clicked cell, and its head."""
     matrix, axis = parts.matrix(block), _axis(block)
     if not cell or cell[0] >= matrix.shape[0] or cell[1] >= matrix.shape[1]:
-        each = f"{MEANING[block]} Each head owns some of its {axis}s. Click a cell for its exact weight."
+        each = f"{MEANING[block]} Each head owns some of its {axis}s. Choose a cell for its exact weight."
         return Text(each, "caption")
     head, inside = divmod(cell[block == "output"], _size(parts, block))
     owner = f"{axis} {inside} of head {head}" if head < len(parts.blocks(block)) else "not part of any head"
@@ -293,7 +293,7 @@ def norms_view(opened: Opened, ask: Ask) -> Iterator[Part]:
 def _chosen_head(norms: np.ndarray, cell: tuple[int, int] | None) -> Iterator[Part]:
     if not cell or cell[0] >= norms.shape[0] or cell[1] >= norms.shape[1]:
         small = "A small norm says that the numbers are small, not that the head is useless."
-        yield Text(f"Click a cell to open its head. {small}", "caption")
+        yield Text(f"Choose a cell to open its head. {small}", "caption")
         return
     layer, head = cell
     listed = ", ".join(

@@ -37,8 +37,8 @@ RESTS = replace(
 )
 BOTH = "Both texts are one input: tokens of one look at those of the other. A cosine reads each alone."
 PURPOSE = (
-    "Follow each token from its embedding through every layer to what comes out, and click a part for the numbers that "
-    "it computes."
+    "Follow each token from its embedding through every layer to what comes out, and choose a part for the numbers "
+    "that it computes."
 )
 WORDS = """
 The model runs the text once. For each layer and token:

@@ -237,7 +237,7 @@ def lens_map(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         f"lens {opened.name}",
         **explained(texts.LENS, masked_lm.lens, opened, options.only(masked_lm.MASK)),
         cells=(STATE, masked_lm.POSITION),
-        below=[Text(escape_markdown(f"Click a cell to list its words. {TRAINED}{normalised}"), "caption")],
+        below=[Text(escape_markdown(f"Choose a cell to list its words. {TRAINED}{normalised}"), "caption")],
     )
     yield Section((STATE, masked_lm.POSITION), cell_view)
 

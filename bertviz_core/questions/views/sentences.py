@@ -204,7 +204,7 @@ def _every_pair(
 
     def clicked(cell: tuple[int, int] | None) -> Iterator[Part]:
         if cell is None or max(cell) >= len(order):
-            yield Text("Click a cell for its exact value and the two sentences.", "caption")
+            yield Text("Choose a cell for its exact value and the two sentences.", "caption")
             return
         one, other = int(order[cell[0]]), int(order[cell[1]])
         value = f"{word[0].upper()}{word[1:]} **{answer.result[one, other]:.7f}**"
@@ -233,7 +233,7 @@ def _blocks(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     plan = sentence_plan(opened, options)
     yield Text(
         f"More than {EVERY_PAIR} sentences are not drawn cell by cell: similar ones are put into {len(summary.sizes)} "
-        "blocks, each named by the sentence nearest to its middle and its size. Click a cell to list its sentences.",
+        "blocks, each named by the sentence nearest to its middle and its size. Choose a cell to list its sentences.",
         "caption",
     )
     yield Figure.of(
@@ -294,7 +294,7 @@ def _drawn_vectors(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]
 
     def clicked(cell: tuple[int, int] | None) -> Iterator[Part]:
         if cell is None or cell[0] >= len(shown) or cell[1] >= vectors.dimensions:
-            yield Text("Click a cell for its exact value.", "caption")
+            yield Text("Choose a cell for its exact value.", "caption")
             return
         words = f"Sentence {texts.quoted_sentence(first + cell[0], shown[cell[0]])}, dimension {cell[1]}"
         yield Text(f"{words}: **{vectors.vectors[first + cell[0], cell[1]]:.7f}**")

@@ -50,7 +50,7 @@ LONG = 64
 MARKS = (
     f"{SPELLED} Neighbouring words differ in shade; pieces of one word touch. A small mark in front is part of the "
     "vocabulary's spelling: ## continues a word, ▁ and Ġ stand for a space. *Italic*: special token. Dotted edge, "
-    "underlined: not in the vocabulary. Grey: characters that become no token. Click a token to see its neighbours "
+    "underlined: not in the vocabulary. Grey: characters that become no token. Choose a token to see its neighbours "
     "below."
 )
 FROM_THE_RIGHT = " Read from right to left, as the text is written."

@@ -161,12 +161,25 @@ def test_on_a_phone_the_bar_lies_below_names_are_cut_and_a_finger_moves_the_page
     phone = theme_named("dark", WIDTHS[0])
     long = go.Figure(layout=layout(phone, "Sentences — tiny", height=300))
     long.add_heatmap(z=np.eye(2), colorbar={"title": {"text": "cosine"}})
-    long.update_yaxes(token_axis(["The bank raised its rates again  1", "<i>My pet python is asleep today</i>"], 200))
+    long.update_yaxes(
+        token_axis(["The bank raised its rates again  1", "<i>My pet python is asleep today</i>"] * 5, 200)
+    )
     figure = fitted(long, phone)
     assert figure.data[0].colorbar.orientation == "h"
     assert figure.layout.dragmode is False
     assert all(label_width(name, 14) <= 0.35 * phone.pixels for name in figure.layout.yaxis.ticktext)
     assert figure.layout.yaxis.ticktext[0].endswith("…  1")
+
+
+def test_names_of_high_rows_have_two_lines_on_a_phone() -> None:
+    phone = theme_named("light", WIDTHS[0])
+    shown = {}
+    for rows in (3, 12):
+        long = go.Figure(layout=layout(phone, "Parameters — tiny", height=300)).add_bar(x=[1] * rows, orientation="h")
+        long.update_yaxes(token_axis(["distilbert-base-uncased"] * rows, 400), range=[rows - 0.5, -0.5])
+        shown[rows] = fitted(long, phone).layout.yaxis.ticktext[0]
+    assert shown[3] == "distilbert-base-<br>uncased"
+    assert shown[12].endswith("…")
 
 
 @pytest.mark.parametrize(

@@ -79,8 +79,9 @@ function drawViews(nav, shown) {
     made.tabIndex = name === shown.current ? 0 : -1;
     return made;
   }));
-  const buttons = [...nav.children];
-  if (hadFocus) buttons[shown.views.indexOf(shown.current)]?.focus();
+  const buttons = [...nav.children], current = buttons[shown.views.indexOf(shown.current)];
+  if (hadFocus) current?.focus();
+  if (current) nav.scrollLeft = current.offsetLeft - (nav.clientWidth - current.offsetWidth) / 2;
   const choose = (at) => later(() => {
     buttons.forEach((each, place) => each.setAttribute("aria-checked", place === at));
     const address = new URL(window.location.href);

@@ -172,9 +172,15 @@ function nameAxes(view, context, form) {
   const room = form.left - 8;
   const per = form.down / form.rows.length, size = Math.min(Math.max(Math.floor(per - LEADING), SMALLEST_TICK), TICK);
   const rowStep = Math.max(1, Math.ceil((size + LEADING) / per));
-  [["query ↓", rowStep], ["key →", columnStep(form)]]
-    .flatMap(([words, every]) => (every > 1 ? [words, `every ${ordinal(every)}`] : [words]))
-    .forEach((words, line) => context.fillText(cut(context, words, room), room, form.top - 11 - 18 * line));
+  const corner = [["query ↓", rowStep], ["key →", columnStep(form)]]
+    .flatMap(([words, every]) => (every > 1 ? [words, `every ${ordinal(every)}`] : [words]));
+  [14, 13, 12, 11].find((letters) => {
+    context.font = wordFont(view, letters);
+    return corner.every((words) => context.measureText(words).width <= room);
+  });
+  // Above the name of the first row, which is higher than a low row.
+  const lowest = form.top - 11 - Math.max(0, size / 2 - (form.rows[0].middle - form.q0) * form.cell);
+  corner.forEach((words, line) => context.fillText(cut(context, words, room), room, lowest - 18 * line));
 
   const write = (label, size, width) => {
     context.font = tokenFont(view, label.special, size);

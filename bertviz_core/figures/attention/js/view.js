@@ -247,11 +247,11 @@ function say(view) {
     const axis = name && (name[0] === "q" ? view.store.atlas.queries : view.store.atlas.keys);
     text = axis ? `${name[0] === "q" ? "query" : "key"} ${name.slice(1)} ${tokenName(axis, Number(name.slice(1)))}`
       : view.pins.size ? `${view.pins.size} tokens pinned, their weights summed${view.heads.length > 3 ? " for the first three heads" : ""}`
-      : faintWords(view) || specialWords(view) || "Point at a token for its lines; click to pin it.";
+      : faintWords(view) || specialWords(view) || "Point at a token for its lines; choose it to pin it.";
   } else {
     const { cell, pointed, opened } = view, own = cell && sameList(cell.slice(0, 2), opened);
     text = pointed ? cellText(view, pointed) : own ? cellText(view, { query: cell[2], key: cell[3] })
-      : `${view.alone ? "Point at a cell for its" : "Click a cell for its exact"} weight; drag to zoom in.`;
+      : `${view.alone ? "Point at a cell for its" : "Choose a cell for its exact"} weight; drag to zoom in.`;
   }
   const { queries, keys } = view.store.atlas;
   const plain = !(view.pointed || view.looked || view.cell || view.pins.size);

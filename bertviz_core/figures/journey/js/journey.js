@@ -229,7 +229,7 @@ function buildBar(view) {
     return node;
   });
   view.bar.append(make("label", {}, make("span", { textContent: "Cells show" }), colour), make("label", {}, make("span", { textContent: "Ribbons show" }), ribbon), make("label", {}, make("span", { textContent: "A lane is a" }), lanes), make("span", { className: "buttons" }, large, ...saves));
-  view.hint = make("p", { textContent: "The text is long: point at a lane for its word and numbers, click it to follow that word." });
+  view.hint = make("p", { textContent: "The text is long: point at a lane for its word and numbers, choose it to follow that word." });
   view.bar.append(view.hint);
   view.controls = { colour, ribbon, lanes };
 }

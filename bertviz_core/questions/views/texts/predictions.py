@@ -19,7 +19,7 @@ AROUND = 6
 """Number of unchanged words shown beside a change."""
 WORD_CLASS = "AutoModelForMaskedLM"
 MARKS = (
-    "Click a token to mask it, again to take the mask away; its words are listed below. The first click replaces the "
+    "Choose a token to mask it, again to take the mask away; its words are listed below. The first click replaces the "
     "mask that is there at the start, further ones add masks. [MASK] can be typed, too. Filled boxes are masked. Below "
     "each token: the probability of the original one."
 )

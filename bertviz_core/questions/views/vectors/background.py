@@ -199,7 +199,7 @@ def _both_ranges(compared: SentenceComparison, both: Both) -> Iterator[Part]:
 def both_cosines(compared: SentenceComparison, scale: Scale[Both], cell: tuple[int, int] | None) -> Iterator[Part]:
     """The exact cosines of a clicked cell."""
     if cell is None or max(cell) >= len(compared.sentences):
-        yield Text("Click a cell for the exact cosines of its two sentences.", "caption")
+        yield Text("Choose a cell for the exact cosines of its two sentences.", "caption")
         return
     values = (float(each[cell]) for each in (compared.first_cosines, compared.second_cosines, compared.difference))
     first, second, difference = (f"**{decimals(value, 7)}**" for value in values)

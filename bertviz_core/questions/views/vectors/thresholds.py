@@ -69,6 +69,13 @@ def thresholds_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part
     answer = ask(thresholds, options)
     result = answer.result
     yield Text(f"**{escape_markdown(best_words(result))}** {escape_markdown(reaching_words(result))}")
+    yield Figure.of(
+        thresholds_figure,
+        answer,
+        f"thresholds {result.score_name} {result.model}",
+        below=[Text(escape_markdown(sampled_words(result)), "caption"), Notices(answer.notices, "caption")],
+        **explained(EXPLANATION, thresholds, opened, options),
+    )
     yield Metrics.of(
         Metric("Pairs", f"{result.positives:,} + {result.negatives:,}", "Positive pairs and negative ones."),
         Metric("Threshold, largest F1", _number(result.best), "The lowest score that counts as positive."),
@@ -83,13 +90,6 @@ def thresholds_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part
             "1 where every positive pair has a higher score than every negative one; the share of positive pairs where "
             "scores say nothing.",
         ),
-    )
-    yield Figure.of(
-        thresholds_figure,
-        answer,
-        f"thresholds {result.score_name} {result.model}",
-        below=[Text(escape_markdown(sampled_words(result)), "caption"), Notices(answer.notices, "caption")],
-        **explained(EXPLANATION, thresholds, opened, options),
     )
     yield from _mistakes(result)
 
