@@ -30,7 +30,7 @@ from bertviz_core.text import counted, escape_controls, quoted
 
 MOST_SEEDS, MOST_NUMBERS = 10_000, 10_000
 """Seeds; numbers of a text in all hidden states (13 of 768 in BERT base) up to which the example set is quick."""
-POOLING = Param("pooling", "choice", "how tokens become one vector, the mean by default", POOLINGS)
+POOLING = Param("pooling", "choice", "how tokens become one vector, the mean by default", POOLINGS, parts=True)
 LAYER = Param("layer", "layer", "entry of the hidden states that is chosen, the last by default")
 TRAIN = "Train the probes"
 SEED = Param("seed", "whole", "seed of the division into folds")
@@ -38,7 +38,9 @@ PAIRED = flag("paired", "whether each text is followed by its second text")
 LABELLED_TEXTS = Param("labelled_texts", "text", "texts with their labels, one on each line")
 MANY_TEXTS = Param("many_texts", "text", "texts, one on each line")
 TEXTS_FROM = choice("texts_from", ("typed", "file", TEXTS_FILE), "where the texts come from", "Texts")
-ANSWERED_BY = Param("answered_by", "text", "the task of the head that answers, or probe", label="Answered by")
+ANSWERED_BY = Param(
+    "answered_by", "text", "the task of the head that answers, or probe", label="Answered by", parts=True
+)
 LABELLED = Param("labelled", "text", "where the labelled texts come from", label="Labelled texts")
 SET = Param("labelled_set", "text", "name of a set of texts, each followed by its label, and what must be known of it")
 
