@@ -25,7 +25,7 @@ from bertviz_core.checkpoints.training.results import (
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import Columns, Faces, aligned, fields, printable_name, records, table
-from bertviz_core.text import counted, decimals, digits, escape_controls, shortened, tied
+from bertviz_core.text import all_of, counted, decimals, digits, escape_controls, shortened, tied
 
 MOST_CHANGES = 3
 """Maximum number of changes that a sentence names."""
@@ -69,7 +69,7 @@ def _all(followed: FollowedText) -> str:
     count = len(followed.checkpoints)
     if followed.waiting:
         return f"the {count:,} of {count + followed.waiting:,} checkpoints read so far"
-    return f"all {count:,} checkpoints" if count > 1 else "the only checkpoint"
+    return all_of(count, "checkpoint")
 
 
 def _last(followed: FollowedText | FollowedStates) -> str:

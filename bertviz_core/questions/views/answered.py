@@ -75,7 +75,7 @@ from bertviz_core.questions.view import (
 from bertviz_core.questions.views.texts.checkpoint import ANSWERS, NO_HEAD, NO_LABELS
 from bertviz_core.questions.views.texts.predictions import CALIBRATED, NO_GOLD_LABELS, WORD_SWAPS
 from bertviz_core.sentences.results import SentenceTable
-from bertviz_core.text import counted, escape_markdown, quoted
+from bertviz_core.text import all_of, counted, escape_markdown, quoted
 
 PROBE = "probe"
 SWAPS = "Word swaps"
@@ -334,7 +334,7 @@ def shown_parts(predictions: TextPredictions, scores: GoldScores) -> dict[str, l
 def part_words(part: str, count: int, classes: Sequence[str]) -> str:
     """What a part of the list is."""
     words = {
-        ALL: f"all {counted(count, 'text')}" if count > 1 else "the only text",
+        ALL: all_of(count, "text"),
         MISTAKES: f"{counted(count, 'mistake')}, the most confident first",
         RIGHT: counted(count, "right answer"),
     }
