@@ -134,11 +134,11 @@ def _downloads(
 ) -> None:
     downloads.note_figure(spec, key, caption, texts, models)
     named, read = downloads.shown_models(models), downloads.read_texts(texts)
-    said = Caption(caption, named, read)
-    downloads.download_menu(key, partial(_files, spec, key, file_name(key, filename), said, share))
+    words = Caption(caption, named, read)
+    downloads.download_menu(key, partial(_files, spec, key, file_name(key, filename), words, share))
 
 
-def _files(spec: FigureSpec, key: str, name: str, said: Caption, share: float) -> None:
+def _files(spec: FigureSpec, key: str, name: str, shown: Caption, share: float) -> None:
     """The files of a figure: a slide first, then images, then its numbers."""
     chosen, medium = downloads.chosen_theme(), downloads.chosen_medium()
     theme = theme_named(chosen or session.theme_name())
@@ -146,7 +146,7 @@ def _files(spec: FigureSpec, key: str, name: str, said: Caption, share: float) -
     on_page = not chosen and not medium and session.page_pixels() >= theme.pixels
     sized = replace(theme, pixels=width_class(MEDIA[medium])) if medium else theme
     drawn = cached_figure(spec, page_theme(share) if on_page else sized)
-    words = caption_of(drawn, said.words, said.models, said.texts)
+    words = caption_of(drawn, shown.words, shown.models, shown.texts)
     with downloads.file_row("Slide 16:9"):
         room = slide_room(spec.title, words)
         tall = replace(theme, tall=round(room))
