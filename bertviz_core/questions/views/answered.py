@@ -46,6 +46,7 @@ from bertviz_core.questions.predictions.swaps import OUTPUT, word_swaps
 from bertviz_core.questions.predictions.two_models import answers_by_slice, compared_answers, compared_options
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import explained, library_lines
+from bertviz_core.questions.tables.labelled.calibration import sure_words
 from bertviz_core.questions.tables.labelled.swaps import LIMITS
 from bertviz_core.questions.tables.predictions import (
     LISTED,
@@ -313,7 +314,8 @@ def confusion_parts(gold: Answer[GoldScores], name: str) -> Iterator[Part]:
         return f"{row}.{column}" if there else None
 
     click = Cell("predictions_confusion", param=SHOWN, value=part)
-    yield Figure.of(confusion_figure, gold, f"confusion {name}", below=[Text(words), click])
+    yield Text(words)
+    yield Figure.of(confusion_figure, gold, f"confusion {name}", below=[click])
 
 
 def shown_parts(predictions: TextPredictions, scores: GoldScores) -> dict[str, list[int]]:
@@ -434,7 +436,7 @@ def calibration_parts(
     pairs = listed.pairs or (None if options.pair is None or probed else (options.pair,) * len(listed.texts))
     of = calibration_options(listed.texts, listed.gold, pairs, task, **probed)
     answer = ask(calibration, of)
-    yield Text(escape_markdown(scores_words(answer.result)))
+    yield Text(escape_markdown(f"{sure_words(answer.result)} {scores_words(answer.result)}".strip()))
     yield Notices((*listed.notices, *answer.notices), "caption")
     yield Section(CALIBRATION_SHOWN[1:] if probed else CALIBRATION_SHOWN, partial(_calibrated, of))
 
