@@ -26,7 +26,7 @@ from bertviz_core.figures.base.export import (
 from bertviz_core.figures.base.spec import USUAL_HEIGHT, FigureSpec
 from bertviz_core.figures.base.style import Theme, theme_named, width_class
 from bertviz_core.questions.view import Figure
-from bertviz_core.tables.typeset import csv_text
+from bertviz_core.tables.typeset import COLUMN_WORDS, csv_text
 from bertviz_core.text import decimals, escape_markdown
 from bertviz_core.trace.results import Tokens
 from ui import session
@@ -215,9 +215,11 @@ def numbers_table(
     }
     signed = _signed(table, formats)
     written = {name: each for name, each in written.items() if name not in signed}
-    columns: dict[str, Any] = {name: st.column_config.NumberColumn(format=each) for name, each in written.items()}
+    columns: dict[str, Any] = {name: st.column_config.Column(words) for name, words in COLUMN_WORDS.items()}
+    for name, each in written.items():
+        columns[name] = st.column_config.NumberColumn(COLUMN_WORDS.get(name), format=each)
     if first is not None:
-        columns[table.columns[0]] = st.column_config.Column(width=first)
+        columns[table.columns[0]] = st.column_config.Column(COLUMN_WORDS.get(table.columns[0]), width=first)
     st.dataframe(
         table.style.format(signed, na_rep="") if signed else table,
         hide_index=True,
