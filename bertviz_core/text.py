@@ -58,6 +58,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def all_of(count: int, noun: str) -> str:
+    """All that are counted: "all 1,200 tokens", or "the only token"."""
+    return f"the only {noun}" if count == 1 else f"all {counted(count, noun)}"
+
+
 def ordinal(number: int) -> str:
     """The ordinal number: 1st, 22nd, 113th."""
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")

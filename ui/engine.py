@@ -385,7 +385,10 @@ def _(part: parts.Later, opened: SharedModel, ask: Ask, options: Options) -> Non
 @draw.register
 def _(part: parts.Figure, opened: SharedModel, ask: Ask, options: Options) -> None:
     with noted_if(part.named_by is None or part.named_by.key in st.query_params):
-        below = figure_block(part, _on_click(part))
+        below = figure_block(replace(part, explanation="") if part.rows else part, _on_click(part))
+        draw_parts(part.rows, opened, ask, options)
+        if part.rows and part.explanation:
+            explained(part.spec.chart, part.explanation, part.code)
     with below:
         draw_parts(part.below, opened, ask, options)
     if part.cells is not None and (cell := clicked_cell(part.spec.chart)) is not None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from bertviz_core.checkpoints.results import CheckpointStatistics, Finding, Problem, TensorStatistics
 from bertviz_core.parameters.components import NORM
-from bertviz_core.text import counted, quoted
+from bertviz_core.text import all_of, counted, quoted
 
 MAX_STANDARD_ERRORS = 5.0
 """Maximum deviation of a sample moment from the distribution's, in standard errors."""
@@ -206,7 +206,7 @@ def _identical_layers(tensors: Sequence[TensorStatistics]) -> Iterator[Finding]:
                 for tensor in tensors
                 if tensor.location.component == component and tensor.location.layer in same
             ]
-            words = f"The layers {named} of the {component} are identical in all {len(own) // len(same)} tensors"
+            words = f"The layers {named} of the {component} are identical in {all_of(len(own) // len(same), 'tensor')}"
             yield Finding(
                 "identical layers", f"{words}; they are copies of one another or were never trained.", tuple(own)
             )

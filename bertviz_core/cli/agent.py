@@ -103,8 +103,8 @@ def tools() -> Mapping[str, Tool]:
         import_module(f"bertviz_core.cli.{each.module}")
     places = {name: place for place, name in enumerate(COMMANDS)}
     made = [_tool(function, words) for words, function in _commands(app)]
-    found = sorted((each for each in made if each is not None), key=lambda tool: places[tool.command])
-    return {each.name: each for each in found}
+    sorted_tools = sorted((each for each in made if each is not None), key=lambda tool: places[tool.command])
+    return {each.name: each for each in sorted_tools}
 
 
 def _commands(group: typer.Typer, *words: str) -> Iterator[tuple[tuple[str, ...], Callable[..., None]]]:
@@ -139,7 +139,7 @@ def _tool(function: Callable[..., None], words: Sequence[str]) -> Tool | None:
 
 def _by_name(sentence: str, options: Mapping[str, str]) -> str:
     """A sentence about options, with the names of arguments instead."""
-    return re.sub(r"--[a-z][a-z-]*", lambda found: options.get(found[0], found[0]), sentence)
+    return re.sub(r"--[a-z][a-z-]*", lambda match: options.get(match[0], match[0]), sentence)
 
 
 def _argument(key: str, hint: Any, default: Any) -> tuple[str, Argument]:
@@ -167,12 +167,12 @@ def _argument(key: str, hint: Any, default: Any) -> tuple[str, Argument]:
     return name, Argument(key, option, kind, many, required, {**schema, "description": description, **known})
 
 
-def answered(name: str, given: Mapping[str, Any], stopped: Event | None = None) -> dict[str, Any]:
+def answered(name: str, values: Mapping[str, Any], stopped: Event | None = None) -> dict[str, Any]:
     """The JSON object that the command of a tool prints, cut to a length that an agent can read.
 
     Args:
         name: the tool.
-        given: its arguments.
+        values: those of its arguments.
         stopped: set where nobody waits any more.
     """
     tool = tools().get(name)
@@ -184,36 +184,36 @@ def answered(name: str, given: Mapping[str, Any], stopped: Event | None = None) 
         with _ONE_AT_A_TIME, suppress(typer.Exit):  # which a check ends with
             if agent.stopped.is_set():
                 raise SupersededError
-            tool.function(**_values(tool, given, command_settings()), as_json=True)
+            tool.function(**_values(tool, values, command_settings()), as_json=True)
     finally:
         AGENT.reset(token)
     return _cut_to_fit({**agent.answer, "notices": with_notices(agent.notices, agent.answer.get("notices", ()))})
 
 
-def _values(tool: Tool, given: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+def _values(tool: Tool, values: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     """The values of the arguments for the function of the command."""
-    unknown = next((name for name in given if name not in tool.arguments), None)
+    unknown = next((name for name in values if name not in tool.arguments), None)
     if unknown is not None:
         known = ", ".join(tool.arguments)
         raise TextError(f"{tool.name} has no argument {quoted(escape_controls(unknown), 40)}; it has {known}.")
-    missing = next((name for name, each in tool.arguments.items() if each.required and given.get(name) is None), None)
+    missing = next((name for name, each in tool.arguments.items() if each.required and values.get(name) is None), None)
     if missing is not None:
         raise TextError(f"{tool.name} needs the argument {missing}; give it.")
-    _check_lengths(given, settings)
-    chosen = {name: value for name, value in given.items() if value is not None}
+    _check_lengths(values, settings)
+    chosen = {name: value for name, value in values.items() if value is not None}
     return {
         tool.arguments[name].key: _value(name, tool.arguments[name], value, settings) for name, value in chosen.items()
     }
 
 
-def _check_lengths(given: Mapping[str, Any], settings: Settings) -> None:
+def _check_lengths(values: Mapping[str, Any], settings: Settings) -> None:
     """Refuse too many texts, or too long ones."""
-    for name, value in given.items():
+    for name, value in values.items():
         if isinstance(value, list) and len(value) > MOST_TEXTS:
             raise TextError(f"{name} has {len(value):,} texts; give at most {MOST_TEXTS} in a call.")
     length = sum(
         len(text)
-        for value in given.values()
+        for value in values.values()
         for text in (value if isinstance(value, list) else [value])
         if isinstance(text, str)
     )
@@ -348,9 +348,9 @@ def mcp_command() -> None:
         ]
         return types.ListToolsResult(tools=listed)
 
-    def _called(name: str, given: Mapping[str, Any], stopped: Event) -> types.CallToolResult:
+    def _called(name: str, values: Mapping[str, Any], stopped: Event) -> types.CallToolResult:
         try:
-            answer = answered(name, given, stopped)
+            answer = answered(name, values, stopped)
         except Exception as error:  # an agent goes on after any of them
             sentence = refusal(name, error)
             return types.CallToolResult(content=[types.TextContent(type="text", text=sentence)], is_error=True)

@@ -70,7 +70,7 @@ COMMANDS: Mapping[str, Command] = {
         "Cut a long text into chunks: each embedded alone, and late from the whole text; what the vector is made of.",
     ),
     "background": Command(
-        "background", "Print how alike unrelated texts are to the model, so that the height of a cosine can be judged."
+        "sentences", "Print how alike unrelated texts are to the model, so that the height of a cosine can be judged."
     ),
     "vectors": Command("vectors", "Name the recipe that makes vectors which another program computed."),
     "canary": Command("vectors", "Say whether a model still makes the tokens and vectors that it made."),

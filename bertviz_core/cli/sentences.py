@@ -1,4 +1,4 @@
-"""The `similarity`, `embed` and `vocabulary` commands."""
+"""The `similarity`, `embed`, `vocabulary` and `background` commands."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,17 +14,20 @@ from bertviz_core.models.loading import fast_formats
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.tables.background import BACKGROUND as BACKGROUND_TABLE
 from bertviz_core.questions.tables.background import SCALED, SCALED_COMPARISON, Scaled, ScaledComparison
 from bertviz_core.questions.tables.texts import SIMILARITY
 from bertviz_core.questions.tables.two_models.sentences import COMPARED_SENTENCES, GOLD
 from bertviz_core.questions.tables.two_models.sentences import DIMENSIONS as CUT
 from bertviz_core.questions.tables.vocabulary import VOCABULARY
-from bertviz_core.questions.texts.background import background, two_backgrounds
+from bertviz_core.questions.texts.background import BACKGROUND, background, two_backgrounds
 from bertviz_core.questions.texts.dimensions import DIMENSIONS, fewer_dimensions
-from bertviz_core.questions.texts.sentences import POOLING, PROMPT, STATE, encoded_sentences, sentence_vectors
+from bertviz_core.questions.texts.sentences import MEASURE, POOLING, PROMPT, STATE, encoded_sentences, sentence_vectors
 from bertviz_core.questions.texts.tokens import vocabulary as vocabulary_use
 from bertviz_core.questions.texts.two_models import gold_options, gold_pairs, two_models
-from bertviz_core.sentences.results import POOLINGS, SentenceDtype
+from bertviz_core.sentences.analysis.background import unrelated_texts
+from bertviz_core.sentences.analysis.results import BACKGROUNDS
+from bertviz_core.sentences.results import MEASURES, POOLINGS, SentenceDtype
 from bertviz_core.sentences.store.shards import FILE_WRITERS, WITH_SIDE_FILE, about_json
 from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.sentences.two_models import SCORE_COLUMNS, SECOND_COLUMNS, table_pairs
@@ -183,3 +186,31 @@ def vocabulary(
     with progress_bar(len(texts), "Texts") as bar:
         answer = vocabulary_use(opened_model(model), Options(texts), bar)
     show(VOCABULARY, answer.result, answer.notices, as_json)
+
+
+TEXTS_HELP = f"Texts whose pairs are taken in place of the shipped ones. {FILE_HELP}"
+MEASURE_HELP = f"{', '.join(MEASURES)}; the cosine by default."
+
+
+@app.command(name="background")
+def background_command(
+    model: ModelArgument,
+    file: Annotated[Path | None, typer.Option("--file", metavar="FILE", help=TEXTS_HELP)] = None,
+    column: Annotated[str, typer.Option("--column", metavar="C", help="Column with the texts.")] = "",
+    pooling: PoolingOption = "",
+    layer: LayerOption = "",
+    prompt: PromptOption = "",
+    measure: Annotated[str, typer.Option("--measure", metavar="MEASURE", help=MEASURE_HELP)] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Print how alike unrelated texts are to the model, so that the height of a cosine can be judged."""
+    texts: tuple[str, ...] = ()
+    values = {MEASURE.key: measure} if measure else {}
+    if file is not None:
+        read = opened_table(file, column)
+        print_notices(read.notices)
+        texts, values = read.sentences, {**values, BACKGROUND.key: BACKGROUNDS[1]}
+    opened = opened_model(model)
+    with progress_bar(len(texts or unrelated_texts()), "Texts") as bar:
+        answer = background(opened, plan_options(pooling, layer, prompt, texts, values), bar)
+    show(BACKGROUND_TABLE, answer.result, answer.notices, as_json)

@@ -115,19 +115,19 @@ def receipt(
     units, count = (exact_units(exact), exact_units(rounded)), min(NEIGHBOURS, len(exact) - 1)
     cosines = (units[0] * units[1]).sum(axis=1)
     nearest = [nearest_others(each @ each.T, count) for each in units]
-    kept = float(shared_neighbours(*nearest).mean()) if count else 1.0
-    found = Int8Receipt(len(exact), float(cosines.mean()), float(cosines.min()), count, kept)
-    if not found.mean_cosine >= LEAST_COSINE:
+    shared = float(shared_neighbours(*nearest).mean()) if count else 1.0
+    compared = Int8Receipt(len(exact), float(cosines.mean()), float(cosines.min()), count, shared)
+    if not compared.mean_cosine >= LEAST_COSINE:
         raise CorpusError(
-            f"The vectors of {quoted(model)} in int8 are too far from those in float32: {agreement(found)}; the mean "
-            f"must be at least {LEAST_COSINE}. {INSTEAD.capitalize()}."
+            f"The vectors of {quoted(model)} in int8 are too far from those in float32: {agreement(compared)}; the "
+            f"mean must be at least {LEAST_COSINE}. {INSTEAD.capitalize()}."
         )
-    return found
+    return compared
 
 
-def agreement(found: Int8Receipt) -> str:
+def agreement(compared: Int8Receipt) -> str:
     """The receipt in words."""
     return (
-        f"mean cosine {found.mean_cosine:.4f} to float32 on {counted(found.rows, 'row')}, smallest "
-        f"{found.worst_cosine:.4f}, {found.neighbours_kept:.1%} of the {found.neighbours} nearest rows kept"
+        f"mean cosine {compared.mean_cosine:.4f} to float32 on {counted(compared.rows, 'row')}, smallest "
+        f"{compared.worst_cosine:.4f}, {compared.neighbours_kept:.1%} of the {compared.neighbours} nearest rows kept"
     )

@@ -78,7 +78,7 @@ def majority_map(density: MapDensity, column: str, axes: Sequence[str], title: s
 
 def value_colours(count: int, theme: Theme) -> list[str]:
     """Return one colour per value; those beyond the available hues are muted."""
-    return [HUES[place] if place < len(HUES) else theme.muted for place in range(count)]
+    return [theme.hues[place] if place < len(HUES) else theme.muted for place in range(count)]
 
 
 def density_frame(map_density: MapDensity) -> "pd.DataFrame":
@@ -148,7 +148,7 @@ def group_sizes(sizes: Int[np.ndarray, " groups"], title: str, theme: Theme) -> 
     known_sizes, groups = np.unique(sizes, return_counts=True)
     named = {"customdata": [counted(count, "group") for count in groups.tolist()]}
     places = {"x": [str(size) for size in known_sizes.tolist()], "width": min(0.7, BAR * len(known_sizes))}
-    add_bars(figure, groups.astype(np.int32), "%{customdata} of %{x} rows", HUES[0], False, **places, **named)
+    add_bars(figure, groups.astype(np.int32), "%{customdata} of %{x} rows", theme.hues[0], False, **places, **named)
     figure.update_xaxes(title="rows of a group", type="category", showgrid=False)
     most = int(groups.max(initial=0))
     figure.update_yaxes(title="groups", type="log" if most > POWERS_FROM else "linear", rangemode="tozero")
@@ -165,7 +165,7 @@ def cluster_bars(clusters: CorpusClusters, examples: Sequence[str], title: str, 
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + plot))
     words = {"text": [f"{size:,}" for size in sizes.tolist()], "textposition": "outside", "cliponaxis": False}
     words |= {"textfont": {"size": TEXT_SIZE - 1}, "customdata": [sentence_text(text, HOVERED) for text in texts]}
-    add_bars(figure, sizes.astype(np.int32), "cluster %{y}, %{x:,} rows: %{customdata}", HUES[0], **words)
+    add_bars(figure, sizes.astype(np.int32), "cluster %{y}, %{x:,} rows: %{customdata}", theme.hues[0], **words)
     figure.update_xaxes(title="rows", range=[0, 1.25 * float(sizes.max(initial=1))])
     name_rows(figure, sentence_names(list(range(count)), texts, theme, row), plot)
     return figure.update_layout(margin={"b": 56, "r": 16}, bargap=0.3)
@@ -204,7 +204,7 @@ def kept_bars(changes: NeighbourChanges, title: str, theme: Theme) -> go.Figure:
     labels |= {"textfont": {"size": TEXT_SIZE - 1}, "cliponaxis": False}
     named = {"x": np.arange(len(counts)), "customdata": words, **(labels if len(counts) <= LABELLED else {})}
     keep = "%{customdata}: %{x} of " + f"{changes.neighbours:,} kept"
-    add_bars(figure, counts.astype(np.int32), keep, HUES[0], False, **named)
+    add_bars(figure, counts.astype(np.int32), keep, theme.hues[0], False, **named)
     figure.update_xaxes(title=f"nearest rows kept, of {changes.neighbours:,}", showgrid=False)
     figure.update_xaxes(range=[-0.6, changes.neighbours + 0.6], dtick=1 if len(counts) <= LABELLED else None)
     whole = 1 if counts.max() <= ONE_BY_ONE else None

@@ -14,7 +14,6 @@ from bertviz_core.figures.base.export import SELECTION
 from bertviz_core.figures.base.marks import add_words
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import (
-    HUES,
     TEXT_SIZE,
     Theme,
     diverging,
@@ -213,8 +212,8 @@ def token_rows(parts: Sequence[tuple[str, TextPieces]], below: Notes, width: int
 
 
 WORDS_BELOW = {"id": "its id", "token": "its spelling in the vocabulary", "position": "its position"}
-PAIR_HUES = (HUES[0], HUES[7])
-"""Colours of the first and of the second text."""
+PAIR_HUES = (0, 7)
+"""Places in HUES of the colours of the first and of the second text."""
 NO_FILLS: Mapping[int, str] = {}
 EDGE_LINE = 1
 """Pixels around the boxes, so that the outer half of their lines is visible."""
@@ -306,7 +305,7 @@ def _add_boxes(figure: go.Figure, boxes: Sequence[TokenBox], tops: Sequence[floa
         kind = "special" if box.piece.special else "unknown" if box.piece.unknown else "known"
         looks.setdefault((kind, box.run.tone, box.run.sequence or 0), []).append(box)
     for (kind, tone, part), alike in looks.items():
-        hue = PAIR_HUES[part]
+        hue = theme.hues[PAIR_HUES[part]]
         special = kind == "special"
         line = {"color": theme.muted if special else theme.text if kind == "unknown" else faint(hue, 0.55)}
         _outline(

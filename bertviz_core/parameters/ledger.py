@@ -286,7 +286,7 @@ def adapter_ledger(source: ModelSource, part: AdapterPart, settings: Settings) -
     ledger = balanced_ledger(
         source.name, source.config, whole.architecture, "header", rows, list(whole.buffers), stored
     )
-    return replace(ledger, note=adapter_note(fit, part.base.name, ledger))
+    return replace(ledger, note=adapter_note(fit, part.base.name, ledger, whole.total))
 
 
 def stored_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader, folder: Path | None = None) -> Ledger:

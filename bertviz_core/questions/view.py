@@ -133,6 +133,8 @@ class Figure:
     formats: Mapping[str, str] = field(default_factory=dict)
     below: "Sequence[Part]" = ()
     """What stands between the picture and its files."""
+    rows: "Sequence[Part]" = ()
+    """Its numbers where the view has a table of its own for them: they stand above how it is computed."""
     click: Click | None = None
     cells: tuple[Param, Param] | None = None
     """What the row and the column of a clicked cell select; their controls stand below the figure."""

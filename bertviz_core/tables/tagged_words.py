@@ -41,8 +41,8 @@ class TagRequest(msgspec.Struct, frozen=True):
 
 def answered(request: bytes) -> bytes:
     """The entry point of a child process: packed TaggedWords for a packed TagRequest."""
-    asked = msgspec.msgpack.decode(request, type=TagRequest)
-    return msgspec.msgpack.encode(read_tagged(asked.name, asked.data))
+    file = msgspec.msgpack.decode(request, type=TagRequest)
+    return msgspec.msgpack.encode(read_tagged(file.name, file.data))
 
 
 def read_tagged(name: str, raw: bytes) -> TaggedWords:

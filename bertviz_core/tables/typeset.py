@@ -113,6 +113,18 @@ def _latex(text: str) -> str:
     return "".join(LATEX.get(sign, sign) for sign in text)
 
 
+COLUMN_WORDS = {
+    "numel": "numbers (numel)",
+    "dtype": "number format (dtype)",
+    "tied_to": "tied to",
+    "stored_name": "name in the file",
+    "stored_names": "names in the file",
+    "model_shape": "shape in the model",
+    "checkpoint_shape": "shape in the file",
+}
+"""Column of a table, as in its file -> its heading on a page."""
+
+
 def readable(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Convert a frame for display: shapes and lists of names become texts, missing values empty."""
     words = {str(name) for name in frame if not pd.api.types.is_numeric_dtype(frame[name])}

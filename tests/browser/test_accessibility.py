@@ -116,7 +116,7 @@ QUERY = {
     "sentences": COMPARED,
 }
 """Page -> query of its address, if its views need another model or text than the defaults."""
-TEXTS = ["Text", "Apply the text", "Second text, for a pair or a comparison"]
+TEXTS = ["Text", "Apply the text", "Second text (pair or comparison)"]
 """The fields of the sidebar, and their button."""
 READ_TEXT = [
     page

@@ -96,7 +96,7 @@ def test_at_every_step_the_card_is_whole_and_covers_no_word_and_leave_gives_all_
     try:
         opened(page, server, query=2, layer=3)
         address = page.url
-        text = page.locator("textarea[aria-label='Second text, for a pair or a comparison']")
+        text = page.locator("textarea[aria-label='Second text (pair or comparison)']")
         before = text.input_value() if width > 900 else None
         page.get_by_role("link", name="Guide: ").click()
         for step in range(1, 11):

@@ -277,7 +277,7 @@ def test_a_reload_keeps_texts_and_two_tabs_are_apart(page: Page, server: str) ->
     page.goto(f"{server}/tokens")
     arrived(page, "Tokens")
     write(page, "Text", "Kept over a reload.")
-    write(page, "Second text, for a pair or a comparison", "And this one.")
+    write(page, "Second text (pair or comparison)", "And this one.")
     other = page.context.new_page()
     other.goto(f"{server}/tokens")
     arrived(other, "Tokens")
@@ -296,7 +296,7 @@ def test_a_reload_keeps_texts_and_two_tabs_are_apart(page: Page, server: str) ->
     other.close()
     page.reload()
     expect(page.get_by_role("textbox", name="Text", exact=True)).to_have_value("Kept over a reload.")
-    expect(page.get_by_role("textbox", name="Second text, for a pair or a comparison", exact=True)).to_have_value(
+    expect(page.get_by_role("textbox", name="Second text (pair or comparison)", exact=True)).to_have_value(
         "And this one."
     )
     assert page.url == f"{server}/tokens"

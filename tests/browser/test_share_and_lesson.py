@@ -145,7 +145,7 @@ def test_a_shared_link_restores_the_view_with_the_text_only_when_asked(fresh: Fr
             other.goto(link)
             sidebar = other.get_by_test_id("stSidebar")
             expect(sidebar.get_by_role("textbox", name="Text", exact=True)).to_have_value(text)
-            expect(sidebar.get_by_role("textbox", name="Second text, for a pair or a comparison")).to_have_value(pair)
+            expect(sidebar.get_by_role("textbox", name="Second text (pair or comparison)")).to_have_value(pair)
             expect(other.get_by_role("radio", name="One cell")).to_be_checked()
             expect(other.get_by_role("slider", name="Layer")).to_have_value("2")
             expect(other.get_by_role("spinbutton", name="Head")).to_have_value("5")

@@ -10,7 +10,8 @@ SOURCES = ("bertviz_core", "ui", "pages")
 MOST_ENTRIES = 20
 MORE_ENTRIES = {"bertviz_core": 26}
 MOST_LINES = 600
-MOST_INNER_IMPORTS = 5
+MOST_INNER_IMPORTS = 14
+"""Each says what must not wait for it: every figure, NumPy, an extra, the start of the server."""
 VAGUE_NAMES = (
     {"found": 71}
     | dict.fromkeys(

@@ -62,7 +62,7 @@ def test_the_collapse_of_the_bundled_pair_is_seen_at_once() -> None:
     for found, expected in zip(maps, (first, second, second - first), strict=True):
         assert found == pytest.approx(expected, abs=1e-5)
     assert (
-        "The mean cosine of two sentences of this list rose from 0.21 to 0.78; 0 of 3 keep their nearest"
+        "the mean cosine of two sentences of this list rose from 0.21 to 0.78; 0 of 3 keep their nearest"
         in page_text(at)
     )
     assert "there nearly every pair is more alike than nearly any pair was" in page_text(at)

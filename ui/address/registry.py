@@ -49,7 +49,7 @@ from bertviz_core.questions.views import heads as heads_view
 from bertviz_core.questions.views import journey as journey_view
 from bertviz_core.questions.views import sentences as sentence_views
 from bertviz_core.questions.views import training as run_of_training
-from bertviz_core.questions.views.labelled.answer_list import ASKED, ASKED_FROM, ASKED_OPENED
+from bertviz_core.questions.views.labelled.answer_list import ASKED_FROM, ASKED_OPENED, TYPED_QUESTIONS
 from bertviz_core.questions.views.labelled.label_errors import SUSPECT
 from bertviz_core.questions.views.vectors import chunks as chunks_view
 from bertviz_core.questions.views.vectors import heads as heads_of_texts
@@ -233,7 +233,7 @@ ROWS: tuple[AddressName, ...] = (
     *_on("predictions", predict.ORDER, predict.JOINED, predict.LONGEST, predict.WINDOW),
     *_on("predictions", labelled_texts.POOLING, labelled_texts.SEED),
     *_on("predictions", ASKED_FROM, answer_list.NULL_THRESHOLD, ASKED_OPENED),
-    *_on("predictions", ASKED, linked="on request"),
+    *_on("predictions", TYPED_QUESTIONS, linked="on request"),
     *_on("predictions", calibration.LABEL, calibration.BINNED, calibration.BINS_COUNT),
     *_on("predictions", gold_tags.TAGS_FROM, gold_tags.MODE, gold_tags.SPACE, gold_tags.SENTENCE, gold_tags.ALIGNED),
     *_on("predictions", gold_tags.TAGGED, linked="on request"),

@@ -70,18 +70,18 @@ def compute_ahead(ended: Event) -> str:
     What may not be opened here is left out, and models that would take the place of a reader's.
     """
     in_background.set(True)
-    started, done, asked = perf_counter(), 0, list(reversed(ASKED_FIRST))
-    while asked:
+    started, done, questions = perf_counter(), 0, list(reversed(ASKED_FIRST))
+    while questions:
         while is_read() or RUN_LOCK.length or board().count("running"):
             if ended.wait(POLL_S):
                 return ""  # with the server
-        name, question, options = asked.pop()
+        name, question, options = questions.pop()
         try:
             if models.fits(name):
                 question(SentenceModel(name) if question is sentence_vectors else SharedModel(name), options, JOB)
                 done += 1
         except SupersededError:
-            asked.append((name, question, options))
+            questions.append((name, question, options))
         except BertvizError:
             continue
     seconds = perf_counter() - started

@@ -80,10 +80,10 @@ def answered_texts(config: Mapping[str, Any]) -> TextList | None:
     """
 
     def examples() -> TextList:
-        found = fitting_set(config_classes(config)) or example_set()
-        labels = f"{', '.join(found.classes[:-1])} and {found.classes[-1]}"
-        st.caption(f"{len(found.texts)} short English sentences with the labels {labels} (*{found.name}*).")
-        return TextList(f"of the example set {found.name}", ())
+        example = fitting_set(config_classes(config)) or example_set()
+        labels = f"{', '.join(example.classes[:-1])} and {example.classes[-1]}"
+        st.caption(f"{len(example.texts)} short English sentences with the labels {labels} (*{example.name}*).")
+        return TextList(f"of the example set {example.name}", ())
 
     words = "A table with a column of texts and one of gold labels, its column names in the first row"
     own = {ANSWERS_FROM.options[0]: examples, ANSWERS_FROM.options[1]: _typed}

@@ -56,7 +56,7 @@ def answer_list_view(opened: SharedModel, ask: Ask, options: Options) -> Iterabl
 
 
 def _typed_questions() -> answer_list.AskedRows | None:
-    table = typed_lines("Questions", answer_list.ASKED.key, "question<tab>context<tab>gold answer")
+    table = typed_lines("Questions", answer_list.TYPED_QUESTIONS.key, "question<tab>context<tab>gold answer")
     return None if table is None else answer_list.typed_questions(table)
 
 

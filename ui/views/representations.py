@@ -127,6 +127,12 @@ def _clicked_value(trace: Trace, key: str, entry: int) -> None:
     st.markdown(f"Token {token} **{word}**, dimension {dimension}, {state_name(entry)}: **{value:.7f}**")
 
 
+OUTLIERS = (
+    ": far from the token's other values in many tokens, whatever these mean, so that they weigh most in a cosine of "
+    "raw hidden states."
+)
+
+
 def _standing_out(trace: Trace, entry: int) -> None:
     """The largest value shown, and the dimensions that are large for many tokens in any hidden state."""
     largest = largest_value(trace.hidden_states[entry])
@@ -140,7 +146,7 @@ def _standing_out(trace: Trace, entry: int) -> None:
         f"Of all tokens and dimensions the largest value {state_name(entry)}, whatever its sign: "
         f"**{decimals(largest.value, 2)}** in dimension {largest.dimension} of "
         f"“**{word}**” ({largest.deviations:.1f} standard deviations from the mean of its values). "
-        f"Outlier dimensions over all hidden states: **{listed or 'none'}**.",
+        f"Outlier dimensions over all hidden states: **{listed or 'none'}**{OUTLIERS if listed else '.'}",
         help=outliers.rule,
     )
 

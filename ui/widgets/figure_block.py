@@ -26,7 +26,7 @@ from bertviz_core.figures.base.export import (
 from bertviz_core.figures.base.spec import USUAL_HEIGHT, FigureSpec
 from bertviz_core.figures.base.style import Theme, theme_named, width_class
 from bertviz_core.questions.view import Figure
-from bertviz_core.tables.typeset import csv_text
+from bertviz_core.tables.typeset import COLUMN_WORDS, csv_text
 from bertviz_core.text import decimals, escape_markdown
 from bertviz_core.trace.results import Tokens
 from ui import session
@@ -135,11 +135,11 @@ def _downloads(
 ) -> None:
     downloads.note_figure(spec, key, caption, texts, models)
     named, read = downloads.shown_models(models), downloads.read_texts(texts)
-    said = Caption(caption, named, read)
-    downloads.download_menu(key, partial(_files, spec, key, file_name(key, filename), said, share))
+    words = Caption(caption, named, read)
+    downloads.download_menu(key, partial(_files, spec, key, file_name(key, filename), words, share))
 
 
-def _files(spec: FigureSpec, key: str, name: str, said: Caption, share: float) -> None:
+def _files(spec: FigureSpec, key: str, name: str, shown: Caption, share: float) -> None:
     """The files of a figure: a slide first, then images, then its numbers."""
     chosen, medium = downloads.chosen_theme(), downloads.chosen_medium()
     theme = theme_named(chosen or session.theme_name())
@@ -147,7 +147,7 @@ def _files(spec: FigureSpec, key: str, name: str, said: Caption, share: float) -
     on_page = not chosen and not medium and session.page_pixels() >= theme.pixels
     sized = replace(theme, pixels=width_class(MEDIA[medium])) if medium else theme
     drawn = cached_figure(spec, page_theme(share) if on_page else sized)
-    words = caption_of(drawn, said.words, said.models, said.texts)
+    words = caption_of(drawn, shown.words, shown.models, shown.texts)
     with downloads.file_row("Slide 16:9"):
         room = slide_room(spec.title, words)
         tall = replace(theme, tall=round(room))
@@ -216,9 +216,11 @@ def numbers_table(
     }
     signed = _signed(table, formats)
     written = {name: each for name, each in written.items() if name not in signed}
-    columns: dict[str, Any] = {name: st.column_config.NumberColumn(format=each) for name, each in written.items()}
+    columns: dict[str, Any] = {name: st.column_config.Column(words) for name, words in COLUMN_WORDS.items()}
+    for name, each in written.items():
+        columns[name] = st.column_config.NumberColumn(COLUMN_WORDS.get(name), format=each)
     if first is not None:
-        columns[table.columns[0]] = st.column_config.Column(width=first)
+        columns[table.columns[0]] = st.column_config.Column(COLUMN_WORDS.get(table.columns[0]), width=first)
     st.dataframe(
         table.style.format(signed, na_rep="") if signed else table,
         hide_index=True,

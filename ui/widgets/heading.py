@@ -77,7 +77,7 @@ def panel(label: Callable[[], str], key: str, draw: Callable[[], None], icon: st
             draw()
 
 
-SECOND_LABEL = "Second text, for a pair or a comparison"
+SECOND_LABEL = "Second text (pair or comparison)"
 PAIR_HELP = (
     "Makes a pair: both texts in one input, with a separator between them. A model that was trained on pairs needs "
     "both: a premise, then its hypothesis. A cosine compares the two instead, each read by itself."

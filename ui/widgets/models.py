@@ -302,9 +302,9 @@ def second_or_example() -> str:
     if chosen := second_name():
         return chosen
     name, words = _suitable(model_name())
-    said = words.format(f"**{escape_markdown(shortened(escape_controls(name), MOST_NAMED))}**")
+    named = words.format(f"**{escape_markdown(shortened(escape_controls(name), MOST_NAMED))}**")
     another = ":gray[Choose another under **Compare with** in the sidebar.]"
-    st.markdown(f":material/edit_note: **Example:** compared with {said}. {another}")
+    st.markdown(f":material/edit_note: **Example:** compared with {named}. {another}")
     return name
 
 

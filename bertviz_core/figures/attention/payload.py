@@ -14,7 +14,7 @@ from jaxtyping import Float, Int, UInt
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, Axis, PooledMap
 from bertviz_core.attention.tables import MEASURE_NAMES
 from bertviz_core.figures.base.export import packed
-from bertviz_core.figures.base.style import HUES, LIGHT, Theme, common_colours, diverging
+from bertviz_core.figures.base.style import Theme, common_colours, diverging
 from bertviz_core.text import escape_controls, shortened
 
 MEASURES = {
@@ -28,12 +28,11 @@ MEASURES = {
 
 def colours(theme: Theme) -> dict[str, Any]:
     """All colours of the view in this theme."""
-    own = {colour: theme.colours[part] for part, colour in LIGHT.colours.items()}
     warm = [[2 * float(place) - 1, colour] for place, colour in diverging(theme) if float(place) >= 0.5]
     return {
         **common_colours(theme),
         "tint": warm,
-        "hues": [own.get(hue, hue) for hue in HUES],
+        "hues": list(theme.hues),
     }
 
 

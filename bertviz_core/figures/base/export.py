@@ -164,8 +164,8 @@ def _ends_of_ticks(words: Sequence[str], places: Any, low: float | None, high: f
     first, last = _minus(words[0]), _minus(words[-1])
     if low is None or high is None or places is None or places[0] == places[-1]:
         return first, last, ""
-    if found := spacing(words, places):
-        how, number = found
+    if spaced := spacing(words, places):
+        how, number = spaced
         return _end(number(low)), _end(number(high)), how
     if np.allclose(sorted((places[0], places[-1])), (low, high), rtol=0, atol=1e-6 * (high - low)):
         return first, last, ""
@@ -274,8 +274,8 @@ def notebook_module(draw: str, view: str, style: str, script: str, looks: Mappin
         looks: colours of the drawing in the themes "light" and "dark".
     """
     host = without_comments(Path(__file__).with_name("notebook.js"))
-    given = ", ".join(json.dumps(each) for each in (view, style, looks))
-    return f"{script}\n{host}\nexport default inNotebook({draw}, {given});\n"
+    constants = ", ".join(json.dumps(each) for each in (view, style, looks))
+    return f"{script}\n{host}\nexport default inNotebook({draw}, {constants});\n"
 
 
 def without_comments(file: Path) -> str:
@@ -385,8 +385,8 @@ def captioned_svg(
 def slide_room(title: str, caption: Caption) -> float:
     """Height in pixels that a figure with a title of its own has on a slide as wide as a figure."""
     width = MEDIA[SLIDE]
-    taken = sum(_heights(*_heads_and_lines(title, caption, width))) - TITLE_TOP - 1.3 * TITLE_SIZE
-    return float(width * SLIDE_PIXELS[1] / SLIDE_PIXELS[0] - taken)
+    used = sum(_heights(*_heads_and_lines(title, caption, width))) - TITLE_TOP - 1.3 * TITLE_SIZE
+    return float(width * SLIDE_PIXELS[1] / SLIDE_PIXELS[0] - used)
 
 
 def slide_width(figure: go.Figure, room: float) -> int:

@@ -61,6 +61,12 @@ class Theme:
         return self.pixels < PHONE
 
     @property
+    def hues(self) -> tuple[str, ...]:
+        """HUES on this background: in dark those of its parts, which are lighter."""
+        own = {LIGHT.colours[part]: colour for part, colour in self.colours.items()} if self.name == "dark" else {}
+        return tuple(own.get(hue, hue) for hue in HUES)
+
+    @property
     def slim(self) -> bool:
         """Whether the width is too small for plots with axes and colour bars side by side."""
         return self.pixels < SIDE_BY_SIDE
@@ -103,12 +109,12 @@ DARK = Theme(
     colours={
         **LIGHT.colours,
         "embeddings": "#2C93D1",
-        "encoder": "#38424F",
-        "decoder": "#4C5866",
+        "encoder": "#5A6675",
+        "decoder": "#74808F",
         "task head": "#E8762B",
         "feed_forward": "#14B083",
         "layer_norm": "#C4CAD2",
-        "other": "#5B6673",
+        "other": "#738090",
     },
 )
 PRINT = Theme(
@@ -136,10 +142,10 @@ HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#686E
 
 INPUT_COLOURS: Mapping[str, tuple[str, float]] = {
     "word": ("embeddings", 0.0),
-    "position": ("embeddings", -0.35),
-    "token type": ("embeddings", -0.6),
-    "other": ("embeddings", -0.8),
-    "sum": ("embeddings", 0.55),
+    "position": ("embeddings", -0.3),
+    "token type": ("embeddings", 0.28),
+    "other": ("embeddings", 0.5),
+    "sum": ("embeddings", 0.75),
     "after layer norm": ("layer_norm", 0.0),
 }
 """Part of a token's input -> part with its base colour, and the amount mixed with the text colour, or if negative with

@@ -267,7 +267,7 @@ def _add_line(
     place: int,
     theme: Theme,
 ) -> None:
-    shown, colour = escape(escape_controls(name)), HUES[place % len(HUES)]
+    shown, colour = escape(escape_controls(name)), theme.hues[place % len(HUES)]
     numbers = [value if np.isfinite(value) else None for value in values.tolist()]
     hover = f"{shown}, %{{customdata}}: %{{y:{plot.form}}}"
     named: dict[str, Any] = {"yaxis": y_axis, "name": shown, "customdata": axis.hovered}

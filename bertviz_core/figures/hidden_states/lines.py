@@ -63,7 +63,7 @@ def path_lines(
     sides = label_sides(paths.points, names, extent, (across - float(extent[0])) / 2)
     named = [state_name(state) for state in range(states)]
     for token, (name, side) in enumerate(zip(names, sides, strict=True)):
-        colour, second = HUES[token % len(HUES)], second_text is not None and token >= second_text
+        colour, second = theme.hues[token % len(HUES)], second_text is not None and token >= second_text
         mark = {"size": 8, "symbol": SYMBOLS[second], "line": {"color": colour, "width": 1.5}}
         label = {"text": [""] * (states - 1) + [name], "textposition": side or "middle right"}
         label |= {"mode": "lines+markers+text" if side else "lines+markers", "name": f"{positions[token]} {name}"}
@@ -159,7 +159,7 @@ def word_curve(comparison: WordComparison, title: str, theme: Theme) -> go.Figur
     numbers = ["" if place % every else f"{value:.4f}" for place, value in enumerate(values)]
     look = {"textposition": "top center", "textfont": {"size": TEXT_SIZE - 1}, "marker": {"size": 9}}
     named = {"mode": "lines+markers+text", "text": numbers, "customdata": words}
-    add_line(figure, list(range(len(values))), values, "%{customdata}: %{y:.4f}", HUES[0], 2.5, **named, **look)
+    add_line(figure, list(range(len(values))), values, "%{customdata}: %{y:.4f}", theme.hues[0], 2.5, **named, **look)
     shown = [place for place, label in enumerate(labels) if not label.isdigit() or int(label) % every == 0]
     ticks = {"tickvals": shown, "ticktext": [labels[place] for place in shown]}
     figure.update_xaxes(title="hidden state: embeddings, then after layer 0, 1, ...", **ticks)

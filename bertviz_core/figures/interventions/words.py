@@ -18,7 +18,6 @@ from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.marks import add_band, add_bars, add_line, pair_names, row_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import (
-    HUES,
     TEXT_SIZE,
     Theme,
     colour_bar,
@@ -95,7 +94,7 @@ def shares_bars(result: WordAttributions, title: str, theme: Theme) -> go.Figure
     shares = result.shares[order].tolist()
     names = [token_text(result.words[index]) for index in order]
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + ROW * len(order), showlegend=False))
-    hues = [HUES[1] if share >= 0 else HUES[0] for share in shares]
+    hues = [theme.hues[1] if share >= 0 else theme.hues[0] for share in shares]
     add_bars(figure, shares, "%{customdata}: %{x:.4f}", hues, customdata=names)
     figure = even_axes(figure.update_xaxes(title=f"share of the target, {result.unit}"), theme)
     return figure.update_yaxes(row_axis(names))
@@ -129,7 +128,6 @@ METHOD_NAMES: dict[ShareMethod, str] = {
     "gradient-x-input": "gradient x input",
 }
 """Method -> name in a legend."""
-COLOURS: dict[ShareMethod, str] = dict(zip(METHOD_NAMES, HUES, strict=False))
 RANDOM = "random order"
 
 
@@ -177,7 +175,8 @@ def curve_plots(result: WordCurves, title: str, theme: Theme) -> go.Figure:
     places = ({"row": 1, "col": 1}, {"row": rows, "col": columns})
     counts, grey = list(result.counts), theme.colours["layer_norm"]
     lines = [(f"{RANDOM}, mean and band", grey, (result.random.mean(axis=0), result.random_alone.mean(axis=0)))]
-    lines += [(METHOD_NAMES[each.method], COLOURS[each.method], (each.without, each.alone)) for each in result.curves]
+    hues = dict(zip(METHOD_NAMES, theme.hues, strict=False))
+    lines += [(METHOD_NAMES[each.method], hues[each.method], (each.without, each.alone)) for each in result.curves]
     for place, values in zip(places, (result.random, result.random_alone), strict=True):
         add_band(figure, counts, values, faint(grey, 0.3), **place)
         _add_curve(figure, counts, place, lines[0])

@@ -9,7 +9,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.figures.base.axes import even_axes
 from bertviz_core.figures.base.marks import add_band, add_line
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, Theme, escape, faint, layout, round_limit
+from bertviz_core.figures.base.style import Theme, escape, faint, layout, round_limit
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.results import AnswerList, NullCurve
 from bertviz_core.predictions.tables import squad_scores
@@ -88,10 +88,10 @@ def null_lines(result: AnswerList, title: str, theme: Theme) -> go.Figure:
     ends = min(low, result.threshold), max(high, result.threshold)
     x = np.append(np.maximum(curve.thresholds[chosen], ends[0]), ends[1])
     band = np.append(curve.exact_interval[:, chosen], curve.exact_interval[:, -1:], axis=1)
-    add_band(figure, x, 100 * band, faint(HUES[0], 0.15), line={"width": 0, "shape": "hv"})
+    add_band(figure, x, 100 * band, faint(theme.hues[0], 0.15), line={"width": 0, "shape": "hv"})
     for name, values, colour, dash in (
-        ("exact match", curve.exact, HUES[0], "solid"),
-        ("F1", curve.f1, HUES[1], "dash"),
+        ("exact match", curve.exact, theme.hues[0], "solid"),
+        ("F1", curve.f1, theme.hues[1], "dash"),
     ):
         y = 100 * np.append(values[chosen], values[-1])
         add_line(figure, x, y, f"{name} %{{y:.1f}}% from %{{x:.3f}} on", colour, 2.5, dash, name=name, mode="lines")
@@ -99,7 +99,7 @@ def null_lines(result: AnswerList, title: str, theme: Theme) -> go.Figure:
     edges = low + width * np.arange(round((high - low) / width) + 1)
     most = 1
     sides = (
-        ("with an answer", has_answer, HUES[3], "solid"),
+        ("with an answer", has_answer, theme.hues[3], "solid"),
         ("without an answer", ~has_answer, theme.muted, "dot"),
     )
     for name, of, colour, dash in sides:

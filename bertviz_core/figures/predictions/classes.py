@@ -11,7 +11,7 @@ from jaxtyping import Float
 from bertviz_core.figures.base.axes import lined_label, shortened_label, text_width
 from bertviz_core.figures.base.marks import add_bars
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 from bertviz_core.figures.predictions.marked_text import (
     answer_frame,
     answer_text,
@@ -218,7 +218,7 @@ def paired_bars(
         f"{number_words(value, scoring)} ({signed(change)})"
         for value, change in zip(after.tolist(), (after - before).tolist(), strict=True)
     ]
-    add_lying_bars(figure, before, old, HUES[6], BEFORE, theme)
+    add_lying_bars(figure, before, old, theme.hues[6], BEFORE, theme)
     if not edited:
         return name_bars(figure.update_layout(showlegend=False), names, before, old, scoring, theme, whole)
     add_lying_bars(figure, after, new, theme.colours["task head"], AFTER, theme)
@@ -387,7 +387,7 @@ def two_model_bars(
 ) -> go.Figure:
     """Draw two bars per row, one for each model, in grey and in the colour of task heads; none for NaN."""
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + LEGEND + PAIR_ROW * max(len(names), 1)))
-    colours, lengths = (HUES[6], theme.colours["task head"]), [np.nan_to_num(each) for each in numbers]
+    colours, lengths = (theme.hues[6], theme.colours["task head"]), [np.nan_to_num(each) for each in numbers]
     for side, place in enumerate(("first", "second")):
         name = shortened_label(escape(f"{place}: {models[side]}"), LEGEND_NAME * theme.pixels, TEXT_SIZE)
         add_lying_bars(figure, lengths[side], [escape(each) for each in beside[side]], colours[side], name, theme)

@@ -9,19 +9,19 @@ import plotly.graph_objects as go
 from bertviz_core.figures.base.axes import even_axes
 from bertviz_core.figures.base.marks import add_line
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, Theme, escape, layout
+from bertviz_core.figures.base.style import Theme, escape, layout
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.sentences.analysis.results import BitsComparison, SmallerVectors, VectorFormat
 from bertviz_core.text import counted
 
-LOOKS: Mapping[VectorFormat, tuple[str, str]] = {
-    "float32": (HUES[0], "circle"),
-    "float16": (HUES[5], "square"),
-    "int8": (HUES[1], "triangle-up"),
-    "uint8": (HUES[4], "triangle-down"),
-    "binary": (HUES[2], "diamond"),
+LOOKS: Mapping[VectorFormat, tuple[int, str]] = {
+    "float32": (0, "circle"),
+    "float16": (5, "square"),
+    "int8": (1, "triangle-up"),
+    "uint8": (4, "triangle-down"),
+    "binary": (2, "diamond"),
 }
-"""Colour and mark of each format; rescored, its line is dotted and its marks are open."""
+"""Place in HUES, and mark, of each format; rescored, its line is dotted and its marks are open."""
 HEIGHT, MARK = 440, 10
 MEBIBYTE, MANY = 2**20, 1_000_000
 
@@ -101,7 +101,8 @@ def bits_lines(comparison: BitsComparison, title: str, theme: Theme) -> go.Figur
     """Draw recall over the bytes of a vector: a line for each format, a mark for each number of dimensions."""
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     for rows in format_rows(comparison):
-        colour, symbol = LOOKS[rows[0].format]
+        hue, symbol = LOOKS[rows[0].format]
+        colour = theme.hues[hue]
         again, name = rows[0].rescored, format_name(rows[0])
         hovers = [
             f"{name}: {counted(each.dimensions, 'dimension')}, {counted(each.nbytes, 'byte')}"

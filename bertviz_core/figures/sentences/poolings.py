@@ -12,7 +12,7 @@ from bertviz_core.figures.base.axes import label_width, similarity_colours, toke
 from bertviz_core.figures.base.cells import cell_numbers
 from bertviz_core.figures.base.marks import add_bars, add_line, add_map, pair_names, state_axis
 from bertviz_core.figures.base.spec import STANDING, FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, colour_bar, diverging, escape, layout
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, colour_bar, diverging, escape, layout
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.sentences.results import Pooling, PoolingComparison, SentenceVectors, TokenPairShares
@@ -51,7 +51,15 @@ def pooling_lines(comparison: PoolingComparison, title: str, theme: Theme) -> go
             entry = {"name": word, "legendgroup": pooling, "showlegend": place == 1}
             hover = f"{escape(word)}, %{{customdata}}: %{{y:.4f}}"
             add_line(
-                figure, layers, values[index].astype(np.float32), hover, HUES[index], 2, DASHES[index], **entry, **look
+                figure,
+                layers,
+                values[index].astype(np.float32),
+                hover,
+                theme.hues[index],
+                2,
+                DASHES[index],
+                **entry,
+                **look,
             )
         ticks = state_axis(layers, max(1, len(layers) // 12))
         figure.update_xaxes(title="after layer", showgrid=False, **spot, **ticks)
@@ -214,7 +222,7 @@ def _add_totals(
     """Add bars of sums beside the rows (h) or above the columns (v)."""
     sums, across = totals.astype(np.float32), way == "h"
     axes = {"xaxis": "x2", "yaxis": "y"} if across else {"xaxis": "x", "yaxis": "y2"}
-    hues = [HUES[1] if total >= 0 else HUES[0] for total in sums.tolist()]
+    hues = [theme.hues[1] if total >= 0 else theme.hues[0] for total in sums.tolist()]
     hover = f"%{{customdata}} in all: %{{{'x' if across else 'y'}:.5f}}"
     add_bars(figure, sums, hover, hues, across, customdata=list(names), orientation=way, **axes)
 

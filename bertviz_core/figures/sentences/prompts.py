@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from bertviz_core.figures.base.marks import add_points, row_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, Theme, escape, layout
+from bertviz_core.figures.base.style import Theme, escape, layout
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.sentences.analysis.results import PromptComparison, PromptedCosines, PromptRanking
 from bertviz_core.sentences.results import PromptPair
@@ -160,9 +160,9 @@ def cosine_ranges(comparison: PromptComparison, title: str, theme: Theme) -> go.
     hovers = [
         f"{escape(each.name)}: mean {decimals(each.range.mean)}, spread {decimals(each.spread)}" for each in every
     ]
-    bars = {**ends, "thickness": 2.5, "width": 7, "color": HUES[0]}
+    bars = {**ends, "thickness": 2.5, "width": 7, "color": theme.hues[0]}
     look = {"customdata": hovers, "showlegend": False, "error_x": bars}
-    add_points(figure, means, np.arange(len(every)), "%{customdata}", 13, HUES[0], None, **look)
+    add_points(figure, means, np.arange(len(every)), "%{customdata}", 13, theme.hues[0], None, **look)
     low = min(0.0, *(each.range.low for each in every))
     across = "cosine; dot: mean, bar: 5th to 95th percentile"
     return figure.update_xaxes(title=across, range=[low - 0.03, 1.03]).update_layout(margin={"b": 56, "r": 16})
@@ -179,8 +179,8 @@ def measure_points(ranking: PromptRanking, title: str, theme: Theme) -> go.Figur
             for each, value in zip(every, values.tolist(), strict=True)
         ]
         spots = np.arange(len(every)) + (place - 1) * 0.18
-        look = {"symbol": SYMBOLS[place], "line": {"width": 2, "color": HUES[place]}}
-        add_points(figure, values, spots, "%{customdata}", 12, HUES[place], look, name=name, customdata=hovers)
+        look = {"symbol": SYMBOLS[place], "line": {"width": 2, "color": theme.hues[place]}}
+        add_points(figure, values, spots, "%{customdata}", 12, theme.hues[place], look, name=name, customdata=hovers)
     figure.update_xaxes(title="0 to 1, 1 is best", range=[-0.03, 1.03])
     return figure.update_layout(margin={"b": 56, "r": 16})
 

@@ -10,7 +10,7 @@ from bertviz_core.figures.base.axes import HOVERED, label_width, name_columns, s
 from bertviz_core.figures.base.cells import cell_numbers
 from bertviz_core.figures.base.marks import add_bars, add_line, add_map, add_points, add_words, pair_names
 from bertviz_core.figures.base.spec import STANDING, FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout
 from bertviz_core.figures.sentences.bars import add_score_bars
 from bertviz_core.figures.sentences.similarity import SIZE, name_rows, sentence_names, sentence_row
 from bertviz_core.lazy_imports import pandas as pd
@@ -55,7 +55,7 @@ def ranking_bars(ranking: Ranking, title: str, theme: Theme) -> go.Figure:
         f"{sentence_text(text, HOVERED)}<br>{logit and f'logit {logit}, '}score"
         for text, logit in zip(texts, _logits(ranking, order), strict=True)
     ]
-    add_score_bars(figure, ranking.scores[order], hover, HUES[0], theme)
+    add_score_bars(figure, ranking.scores[order], hover, theme.hues[0], theme)
     names = sentence_names([int(index) + 1 for index in order], texts, theme, row)
     room = theme.pixels - name_rows(figure, names, plot) - MARGIN
     share = SLIM_BARS if theme.slim else BARS
@@ -204,7 +204,9 @@ def head_bars(scores: HeadScores, title: str, theme: Theme) -> go.Figure:
     texts = [scores.texts[index] for index in order.tolist()]
     named = [sentence_text(text, HOVERED) for text in texts]
     every = [getattr(scores, field)[order].astype(np.float32) for field in (*HEAD_FIELDS, "scores")]
-    for name, values, colour in zip((*HEADS, "weighted mean"), every, (*HUES[: len(HEADS)], theme.muted), strict=True):
+    for name, values, colour in zip(
+        (*HEADS, "weighted mean"), every, (*theme.hues[: len(HEADS)], theme.muted), strict=True
+    ):
         words: dict[str, Any] = {"text": [decimals(each, 3) for each in values.tolist()], "textposition": "outside"}
         words |= {"cliponaxis": False, "textfont": {"size": SIZE - 1, "color": theme.text}, "customdata": named}
         add_bars(figure, values, f"%{{customdata}}<br>{name} %{{x:.4f}}", colour, name=name, **words)
@@ -316,7 +318,7 @@ def _add_bars(
     if numbered:
         font = {"size": min(TEXT_SIZE - 2, int(pixels) - 1), "color": theme.text}
         words |= {"text": [decimals(value, places) for value in values.tolist()], "textfont": font}
-    hues = [theme.muted if expanded else HUES[0] for expanded in result.expanded.tolist()]
+    hues = [theme.muted if expanded else theme.hues[0] for expanded in result.expanded.tolist()]
     words["customdata"] = [f"{name} · {other}" for name, other in zip(names, best, strict=True)]
     add_bars(figure, values, "%{customdata}: %{x:.4f}", hues, **words)
     low, high = min(float(values.min(initial=0)), 0.0), max(float(values.max(initial=0)), 0.0) or 1.0

@@ -25,7 +25,7 @@ from bertviz_core.figures.base.axes import (
 from bertviz_core.figures.base.cells import cell_numbers
 from bertviz_core.figures.base.marks import add_line, add_map
 from bertviz_core.figures.base.spec import STANDING, FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, TEXT_SIZE, WIDE, Theme, colour_bar, escape, layout, of_two, sequential
+from bertviz_core.figures.base.style import TEXT_SIZE, WIDE, Theme, colour_bar, escape, layout, of_two, sequential
 from bertviz_core.figures.sentences.bars import add_score_bars
 from bertviz_core.figures.sentences.poolings import pooling_and_layer
 from bertviz_core.lazy_imports import pandas as pd
@@ -205,7 +205,7 @@ def sentence_bars(
     """Draw bars of scores beside sentences and their numbers, the first at the top, in rows of this height."""
     plot = (row := sentence_row(row, theme)) * max(len(sentences), 3)
     figure = go.Figure(layout=layout(theme, escape(title), height=104 + plot))
-    add_score_bars(figure, scores, [f"{sentence_text(text, HOVERED)}:" for text in sentences], HUES[0], theme)
+    add_score_bars(figure, scores, [f"{sentence_text(text, HOVERED)}:" for text in sentences], theme.hues[0], theme)
     name_rows(figure.update_xaxes(title=unit), sentence_names(numbers, sentences, theme, row), plot)
     return figure.update_layout(margin={"b": 56, "r": 16})
 
@@ -396,7 +396,7 @@ def _groups(
 ) -> list[tuple[str, np.ndarray, dict[str, Any]]]:
     """Return (name, indices, marker) of every trace: one per word, or one for numbers."""
     if values is None:
-        return [("", numbers, {"color": HUES[0]})]
+        return [("", numbers, {"color": theme.hues[0]})]
     array = np.asarray([values[index] for index in numbers.tolist()])
     if array.dtype.kind in "iuf":
         array = array.astype(np.float32)
@@ -409,7 +409,7 @@ def _groups(
     words = array.astype(str)
     found, counts = np.unique(words, return_counts=True)
     largest = found[np.argsort(-counts, kind="stable")][:GROUPS].tolist()
-    groups = [(word, numbers[words == word], {"color": HUES[place]}) for place, word in enumerate(largest)]
+    groups = [(word, numbers[words == word], {"color": theme.hues[place]}) for place, word in enumerate(largest)]
     rest = numbers[~np.isin(words, largest)]
     if rest.size:
         groups.append((f"{len(found) - len(largest)} others", rest, {"color": theme.muted}))

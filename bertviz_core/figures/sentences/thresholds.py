@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from bertviz_core.figures.base.axes import even_axes
 from bertviz_core.figures.base.marks import add_band, add_line
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, Theme, escape, faint, layout, round_limit
+from bertviz_core.figures.base.style import Theme, escape, faint, layout, round_limit
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.sentences.analysis.results import PairThresholds, Threshold
 from bertviz_core.text import counted, decimals, shortened
@@ -143,7 +143,7 @@ def threshold_lines(result: PairThresholds, title: str, theme: Theme) -> go.Figu
     x = curve.thresholds[chosen]
     low, high, width = _range(result)
     x = np.concatenate(([low], x))
-    for (name, interval, dash), colour in zip(CURVES, HUES, strict=False):
+    for (name, interval, dash), colour in zip(CURVES, theme.hues, strict=False):
         values = getattr(curve, name.lower())[chosen]
         if interval:
             band = getattr(curve, interval)[:, chosen]
@@ -178,7 +178,7 @@ def _add_pairs(
     edges = low + width * np.arange(round((high - low) / width) + 1)
     most = 0
     for (name, dash), labels, colour in zip(
-        SIDES, (result.labels, ~result.labels), (HUES[3], theme.muted), strict=True
+        SIDES, (result.labels, ~result.labels), (theme.hues[3], theme.muted), strict=True
     ):
         counts = np.histogram(result.scores[labels], edges)[0]
         most = max(most, int(counts.max()))

@@ -22,7 +22,7 @@ from bertviz_core.figures.base.style import TEXT_SIZE, Theme, colour_bar, escape
 from bertviz_core.figures.sentences.similarity import SIZE, name_rows, sentence_names, sentence_row
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.sentences.results import CosineRange, GoldCosines, GoldPairs, SentenceComparison, off_diagonal
-from bertviz_core.text import counted, decimals
+from bertviz_core.text import all_of, counted, decimals
 
 ROW, SMALLEST, LARGEST = 34, 120, 420
 """Pixels: height of a sentence's row, minimum and maximum height of a map."""
@@ -177,7 +177,7 @@ def pair_cosines_figure(sentence_comparison: SentenceComparison) -> FigureSpec:
     """Where the cosines of all pairs lie in two models (--set other=MODEL)."""
     compared = sentence_comparison
     count = len(off_diagonal(compared.first_cosines))
-    title = f"Cosines of all {counted(count, 'pair')} — {_both(compared)}"
+    title = f"Cosines of {all_of(count, 'pair')} — {_both(compared)}"
     ranges = f"first: {range_words(compared.first_range)}; second: {range_words(compared.second_range)}"
     return FigureSpec.of(title, f"{title}: {ranges}", f"{title}: {ranges}", pair_bars, compared)
 

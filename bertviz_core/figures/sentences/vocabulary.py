@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from bertviz_core.figures.base.axes import even_axes, text_width
 from bertviz_core.figures.base.marks import add_bars, add_line, add_words
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, faint, layout
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, faint, layout
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.text import bytes_text, counted
 from bertviz_core.trace.results import SIGNS, ScriptUse, VocabularyUse
@@ -88,9 +88,10 @@ def script_bars(use: VocabularyUse, title: str, theme: Theme) -> go.Figure:
     figure = go.Figure(layout=layout(theme, escape(title), height=130 + ROW * max(len(kinds), 4)))
     rows, used = (np.array([getattr(each, name) for each in kinds]) for name in ("rows", "used"))
     labels = [f" {each.used:,} of {each.rows:,} ({each.used / each.rows:.1%})" for each in kinds]
-    add_bars(figure, rows, "%{y}: %{x:,} rows", faint(HUES[0], 0.3), name="rows of the vocabulary")
-    add_bars(figure, used, "%{y}: %{x:,} rows used", HUES[0], name="rows used")
+    add_bars(figure, rows, "%{y}: %{x:,} rows", faint(theme.hues[0], 0.3), name="rows of the vocabulary")
+    add_bars(figure, used, "%{y}: %{x:,} rows used", theme.hues[0], name="rows used")
     add_words(figure, rows, np.arange(len(kinds)), labels, TEXT_SIZE - 1, theme.text, showlegend=False)
+    figure.data[0].marker.line = {"width": 1, "color": theme.hues[0]}
     room = max(text_width(each, TEXT_SIZE - 1) for each in labels) + 16
     figure.update_xaxes(range=[0, rows.max() / max(1 - room / (0.8 * theme.pixels), 0.4)], title="rows")
     names = {"tickvals": list(range(len(kinds))), "ticktext": [escape(each.kind) for each in kinds]}
@@ -105,12 +106,14 @@ def coverage_lines(use: VocabularyUse, title: str, theme: Theme) -> go.Figure:
     ranks = np.unique(np.geomspace(1, count, min(count, DRAWN_RANKS)).round().astype(np.int64))
     covered = 100 * use.counts.cumsum() / use.tokens
     spelled = [escape(use.spelled[rank - 1]) for rank in ranks]
-    add_line(figure, ranks, covered[ranks - 1], "%{x:,} rows: %{y:.1f}% of the tokens", HUES[0], 2.5, mode="lines")
+    add_line(
+        figure, ranks, covered[ranks - 1], "%{x:,} rows: %{y:.1f}% of the tokens", theme.hues[0], 2.5, mode="lines"
+    )
     spots = np.array([use.covering(each) for each in PERCENTAGES])
-    add_line(figure, spots, covered[spots - 1], "%{x:,} rows: %{y:.1f}% of the tokens", HUES[0], mode="markers")
+    add_line(figure, spots, covered[spots - 1], "%{x:,} rows: %{y:.1f}% of the tokens", theme.hues[0], mode="markers")
     hover = "rank %{x:,}, %{customdata}: %{y:,} tokens"
     look = {"mode": "lines", "customdata": spelled, "yaxis": "y2"}
-    add_line(figure, ranks, use.counts[ranks - 1], hover, HUES[1], 2.5, "dot", **look)
+    add_line(figure, ranks, use.counts[ranks - 1], hover, theme.hues[1], 2.5, "dot", **look)
     figure.update_layout(
         xaxis={**log_ticks(count), "anchor": "y2", "title": "rows, the most frequent first"},
         yaxis={"domain": UPPER, "range": [0, 104], "title": "tokens covered, %"},

@@ -44,14 +44,15 @@ def adapter_rows(rows: Sequence[Parameter], fit: FittedAdapter) -> list[Paramete
     return listed
 
 
-def adapter_note(fit: FittedAdapter, base: str, ledger: Ledger) -> str:
-    """A sentence about what the adapter adds to its base."""
+def adapter_note(fit: FittedAdapter, base: str, ledger: Ledger, merged: int) -> str:
+    """What the adapter adds to its base, and how many parameters the merged model has."""
     matrices = f"{len(fit.updates):,} {'matrix' if len(fit.updates) == 1 else 'matrices'} of {quoted(base)}"
     share = 100 * ledger.trainable / max(ledger.total, 1)
     whole = f" and replaces {counted(len(fit.saved), 'tensor')} as a whole" if fit.saved else ""
     return (
         f"This is an adapter (LoRA): it changes {matrices}{whole}. Its own {ledger.trainable:,} parameters, "
-        f"{share:.1f}% of all that are listed, are the trained ones; those of the base are frozen."
+        f"{share:.1f}% of all {ledger.total:,} listed, are the trained ones; those of the base are frozen. As it runs, "
+        f"the adapter is merged into the base, and {merged:,} parameters are left, which the page Checkpoint counts."
         + "".join(f" {notice}" for notice in fit.notices)
     )
 

@@ -102,8 +102,8 @@ def tag_options(tagged: TaggedWords, **values: str) -> Options:
         json_bytes({"tokens": tagged.words[at], "tags": tagged.tags[at]}).decode()
         for at in (range(len(tagged.words)) if places is None else places)
     )
-    given = {**values, NOTED.key: joined_names(notices) if notices else ""}
-    return Options(texts, values={key: value for key, value in given.items() if value})
+    chosen = {**values, NOTED.key: joined_names(notices) if notices else ""}
+    return Options(texts, values={key: value for key, value in chosen.items() if value})
 
 
 def _read(options: Options) -> TaggedWords:

@@ -258,5 +258,5 @@ def formats_sentence(result: NumberFormats) -> str:
         sentence += f"at a relative error of {digits(whole.relative_error, 2)}"
     if least.agreement is None:
         return f"{sentence}."
-    kept = decimals(mean_cosine(least.agreement))
-    return f"{sentence}; with {least.name} the vectors of the texts keep a mean cosine of {kept}."
+    cosine = decimals(mean_cosine(least.agreement))
+    return f"{sentence}; with {least.name} the vectors of the texts keep a mean cosine of {cosine}."

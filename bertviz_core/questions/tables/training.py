@@ -1,5 +1,6 @@
 """How training runs are shown."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,7 +26,7 @@ from bertviz_core.checkpoints.training.results import (
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import Columns, Faces, aligned, fields, printable_name, records, table
-from bertviz_core.text import counted, decimals, digits, escape_controls, shortened, tied
+from bertviz_core.text import all_of, counted, decimals, digits, escape_controls, shortened, tied
 
 MOST_CHANGES = 3
 """Maximum number of changes that a sentence names."""
@@ -69,7 +70,7 @@ def _all(followed: FollowedText) -> str:
     count = len(followed.checkpoints)
     if followed.waiting:
         return f"the {count:,} of {count + followed.waiting:,} checkpoints read so far"
-    return f"all {count:,} checkpoints" if count > 1 else "the only checkpoint"
+    return all_of(count, "checkpoint")
 
 
 def _last(followed: FollowedText | FollowedStates) -> str:
@@ -223,6 +224,30 @@ FOLLOWED: Mapping[type, tuple[Faces[Any], str]] = {
 """What the checkpoints compute -> how it is shown, and its key in the JSON object of the `training` command."""
 
 
+HIGHER = re.compile(
+    r"eval_(?!.*threshold)(.*_)?(accuracy|f1|precision|recall|auc|correlation|pearsonr?|spearmanr?|map|mrr|ndcg)(?![a-z])"
+)
+"""Names of numbers of an evaluation that are best where they are highest; a loss is where it is lowest."""
+
+
+def best_sentence(log: TrainingLog) -> str:
+    """The best checkpoint by each number of the evaluation whose direction is known; "" where none was logged."""
+    names, best = dict(zip(reversed(log.steps.tolist()), reversed(log.checkpoints), strict=True)), []
+    for metric in log.metrics:
+        lowest = metric.startswith("eval_") and metric.endswith("loss")
+        if not lowest and HIGHER.match(metric) is None:
+            continue
+        logged = {each.step: each.values[metric] for each in log.entries if metric in each.values}
+        signed = {step: -value if lowest else value for step, value in logged.items() if step in names}
+        signed = {step: value for step, value in signed.items() if np.isfinite(value)}
+        if len(signed) > 1:
+            step = max(signed, key=lambda each: (signed[each], -each))
+            place = f"{names[step]}{tied(signed.values())}"
+            best.append((lowest, f"{place} by {metric} ({'lowest' if lowest else 'highest'}, {digits(logged[step])})"))
+    named = [each for _, each in sorted(best, key=lambda each: each[0])][:MOST_CHANGES]
+    return f"Of the checkpoints in the folder the best is {'; '.join(named)}." if named else ""
+
+
 MAX_ROWS = 30
 BROKEN_COLUMNS = {"tensor": str, "place": str, "what": str, "step": int, "checkpoint": str, "values": int}
 """Columns of the table of broken tensors."""
@@ -280,6 +305,7 @@ def _log_lines(log: TrainingLog) -> list[str]:
     first = f"{printable_name(log.run)}: {counted(len(log.checkpoints), 'checkpoint')}"
     steps = ", ".join(f"{step:,}" for step in log.steps[:MAX_ROWS].tolist())
     printed = ["", *table(last.values(), columns, "lrr")] if last else []
+    printed += ["", escape_controls(best)] if (best := best_sentence(log)) else []
     return [f"{first}, of the steps {steps}{', ...' if len(log.steps) > MAX_ROWS else ''}", *printed]
 
 

@@ -24,11 +24,11 @@ from bertviz_core.figures.predictions.calibration import (
     scores_words,
     temperature_words,
 )
-from bertviz_core.figures.predictions.probes import confusion_figure
+from bertviz_core.figures.predictions.probes import confusion_figure, probe_figure
 from bertviz_core.figures.predictions.swaps import mean_words, swaps_figure, texts_frame
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.calibration import NAMED
-from bertviz_core.predictions.probing.reading import config_classes, gold_column
+from bertviz_core.predictions.probing.reading import checked_rows, config_classes, fitting_set, gold_column
 from bertviz_core.predictions.probing.results import (
     AnswerComparison,
     GoldComparison,
@@ -36,16 +36,31 @@ from bertviz_core.predictions.probing.results import (
     TextPredictions,
     WordSwaps,
 )
+from bertviz_core.predictions.probing.scores import most_accurate
 from bertviz_core.predictions.probing.table import COLUMN, LENGTH, WORD
+from bertviz_core.predictions.run import stored_tasks
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.predictions.calibration import SHOWN as CALIBRATION_SHOWN
 from bertviz_core.questions.predictions.calibration import calibration, calibration_options
+from bertviz_core.questions.predictions.labelled_texts import (
+    fitted_probes,
+    labelled_options,
+    scored_texts,
+    text_answers,
+    with_pairs,
+)
 from bertviz_core.questions.predictions.swaps import OUTPUT, word_swaps
-from bertviz_core.questions.predictions.two_models import answers_by_slice, compared_answers, compared_options
+from bertviz_core.questions.predictions.two_models import (
+    CLASS_TASKS,
+    answers_by_slice,
+    compared_answers,
+    compared_options,
+)
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import explained, library_lines
+from bertviz_core.questions.tables.labelled.calibration import sure_words
 from bertviz_core.questions.tables.labelled.swaps import LIMITS
 from bertviz_core.questions.tables.predictions import (
     LISTED,
@@ -65,6 +80,7 @@ from bertviz_core.questions.view import (
     Metric,
     Metrics,
     Notices,
+    OtherModel,
     Part,
     SecondModel,
     Section,
@@ -72,10 +88,10 @@ from bertviz_core.questions.view import (
     TableFiles,
     Text,
 )
-from bertviz_core.questions.views.texts.checkpoint import ANSWERS, NO_HEAD, NO_LABELS
-from bertviz_core.questions.views.texts.predictions import CALIBRATED, NO_GOLD_LABELS, WORD_SWAPS
+from bertviz_core.questions.views.texts.checkpoint import ANSWERS, NO_HEAD, NO_LABELS, PROBED_INSTEAD
+from bertviz_core.questions.views.texts.predictions import CALIBRATED, NO_GOLD_LABELS, PROBES, WORD_SWAPS
 from bertviz_core.sentences.results import SentenceTable
-from bertviz_core.text import counted, escape_markdown, quoted
+from bertviz_core.text import all_of, counted, escape_markdown, quoted
 
 PROBE = "probe"
 SWAPS = "Word swaps"
@@ -185,6 +201,7 @@ def answers_parts(opened: Opened, ask: Ask, other: str, listed: TextList) -> Ite
         answer = ask(compared_answers, options)
     except UnsupportedModelError as error:
         yield Text(f"{escape_markdown(str(error).partition(';')[0])}. {NO_HEAD}", "notice")
+        yield from _probed_instead(opened, other, listed)
         return
     compared = answer.result
     names = f"{compared.first} {compared.second}"
@@ -202,6 +219,48 @@ def answers_parts(opened: Opened, ask: Ask, other: str, listed: TextList) -> Ite
     by = replace(BY, values=lambda *_: [TOGETHER, LENGTH, BY_WORD, *columns])
     yield Section((by, BY_THIS), partial(_sliced, compared, listed, other))
     yield Explained("checkpoint_answered", ANSWERS, library_lines(compared_answers, opened, options))
+
+
+def _probed_instead(opened: Opened, other: str, listed: TextList) -> Iterator[Part]:
+    """The answers of the model with a head beside probes on the vectors of the one without; nothing without labels."""
+    both = (opened,) if other in COPIES else (opened, opened.other(other))
+    heads = [each for each in both if _class_task(each)]
+    if len(both) != 2 or len(heads) != 1 or listed.pairs is not None:
+        return
+    head, base = heads[0], next(each for each in both if each is not heads[0])
+    labelled = fitting_set(config_classes(head.source.config))
+    if listed.texts:
+        labelled = None if listed.gold is None else checked_rows(listed.name, listed.texts, listed.gold)
+    if labelled is None:
+        yield Text(NO_LABELS, "caption")
+        return
+    texts, labels = labelled.texts, labelled.labels
+
+    def of_head(of: Opened, ask: Ask, _: Options) -> Iterator[Part]:
+        scores = scored_texts(ask(text_answers, with_pairs(texts, None, _class_task(of))), labels, of.name).result
+        words = f"Its head is right on {scores.accuracy:.1%} of {counted(len(scores.compared), 'text')}."
+        yield Text(f"**{escape_markdown(of.name)}**: {words}")
+
+    def of_base(of: Opened, ask: Ask, _: Options) -> Iterator[Part]:
+        options = labelled_options(labelled, "mean", 0)
+        known = ask(fitted_probes, options)
+        scores = known.result.scores
+        best = f"{scores.accuracy.mean(axis=1)[scores.best]:.1%}, {most_accurate(scores)}"
+        yield Text(f"**{escape_markdown(of.name)}**: a probe on its vectors is right on up to {escape_markdown(best)}.")
+        of_figure = explained(PROBES, fitted_probes, of, options)
+        yield Figure.of(probe_figure, known, f"probe accuracy {of.name}", **of_figure)
+
+    yield Text(PROBED_INSTEAD)
+    yield OtherModel(head.name, of_head)
+    yield OtherModel(base.name, of_base)
+
+
+def _class_task(opened: Opened) -> str:
+    """The task of the head of a model that gives one class per text; "" if it has none."""
+    try:
+        return next((each for each in stored_tasks(opened.source) if each in CLASS_TASKS), "")
+    except UnsupportedModelError:
+        return ""
 
 
 def _scores(compared: AnswerComparison, gold: GoldComparison) -> Iterator[Part]:
@@ -313,7 +372,8 @@ def confusion_parts(gold: Answer[GoldScores], name: str) -> Iterator[Part]:
         return f"{row}.{column}" if there else None
 
     click = Cell("predictions_confusion", param=SHOWN, value=part)
-    yield Figure.of(confusion_figure, gold, f"confusion {name}", below=[Text(words), click])
+    yield Text(words)
+    yield Figure.of(confusion_figure, gold, f"confusion {name}", below=[click])
 
 
 def shown_parts(predictions: TextPredictions, scores: GoldScores) -> dict[str, list[int]]:
@@ -334,7 +394,7 @@ def shown_parts(predictions: TextPredictions, scores: GoldScores) -> dict[str, l
 def part_words(part: str, count: int, classes: Sequence[str]) -> str:
     """What a part of the list is."""
     words = {
-        ALL: f"all {counted(count, 'text')}" if count > 1 else "the only text",
+        ALL: all_of(count, "text"),
         MISTAKES: f"{counted(count, 'mistake')}, the most confident first",
         RIGHT: counted(count, "right answer"),
     }
@@ -434,7 +494,7 @@ def calibration_parts(
     pairs = listed.pairs or (None if options.pair is None or probed else (options.pair,) * len(listed.texts))
     of = calibration_options(listed.texts, listed.gold, pairs, task, **probed)
     answer = ask(calibration, of)
-    yield Text(escape_markdown(scores_words(answer.result)))
+    yield Text(escape_markdown(f"{sure_words(answer.result)} {scores_words(answer.result)}".strip()))
     yield Notices((*listed.notices, *answer.notices), "caption")
     yield Section(CALIBRATION_SHOWN[1:] if probed else CALIBRATION_SHOWN, partial(_calibrated, of))
 

@@ -64,7 +64,7 @@ from bertviz_core.questions.view import (
     Text,
     View,
 )
-from bertviz_core.text import escape_markdown
+from bertviz_core.text import all_of, escape_markdown
 from bertviz_core.trace.results import Trace
 
 ATLAS_CELLS = 250_000_000
@@ -347,7 +347,7 @@ def long_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     seconds = _cells(trace) / CELLS_PER_SECOND
     time = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
     heads = trace.num_hidden_layers * trace.num_attention_heads
-    yield Text(f"All {heads} heads at a glance would take about {time}.", "caption")
+    yield Text(f"{all_of(heads, 'head').capitalize()} at a glance would take about {time}.", "caption")
     yield Section((*_place_of(trace), QUERIES, KEYS), pooled_view)
 
 

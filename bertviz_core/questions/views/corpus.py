@@ -262,7 +262,7 @@ def duplicates_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterat
     chosen, corpus = options.only(corpora.ALIKE), opened.corpus
     so_far = (figures.duplicates_figure, "Pairs that are not compared yet are missing.")
     answer = ask(corpora.duplicate_groups, chosen, so_far)
-    asked = groups = answer.result
+    first = groups = answer.result
     for cosine in reversed(corpora.COSINES) if corpus.rows <= corpora.CONFIRM_ABOVE else ():
         if not len(groups.sizes) and float(cosine) < groups.threshold:
             chosen = replace(chosen, values={corpora.ALIKE.key: cosine})
@@ -273,8 +273,8 @@ def duplicates_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterat
         yield Text(no_duplicates(groups, groups.threshold > float(corpora.COSINES[0])), "notice")
         yield explained
         return
-    if groups is not asked:
-        yield Text(f"{no_duplicates(asked, False)} The closest pairs are shown instead.", "caption")
+    if groups is not first:
+        yield Text(f"{no_duplicates(first, False)} The closest pairs are shown instead.", "caption")
     threshold, extra = f"{groups.threshold:g}", len(groups.rows) - len(groups.sizes)
     have = "has" if groups.pairs == 1 else "have"
     words = (

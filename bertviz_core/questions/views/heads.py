@@ -189,7 +189,8 @@ def matrix_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     parts, layer, head, block, cut = (answer.drawn[name] for name in ("projections", "layer", "head", "block", "cut"))
     blocks, matrix, size = parts.blocks(block), parts.matrix(block), _size(parts, block)
     norms = norms_of_heads(matrix, len(blocks), size, block != "output")
-    figure = Figure.of(
+    alt = f"Block of head {block_place(parts, head, block)}"
+    yield Figure.of(
         matrix_figure,
         answer,
         f"{SYMBOLS[block]} layer {layer} head {head} {parts.model}",
@@ -199,12 +200,10 @@ def matrix_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
             Text(_shape_words(parts, block, cut)),
             Cell("heads_matrix", lambda cell: [_weight_words(parts, block, cell)]),
         ],
+        rows=[Table(block_frame(parts, head, block), alt, folded="heads_matrix")],
         explanation=MATRIX_WORDS,
         code=f"{model_lines(opened)}\n{PARAMETERS}{_matrix(parts, block)}print(heads.shape, heads)\n",
     )
-    yield figure
-    alt = f"Block of head {block_place(parts, head, block)} of {figure.spec.title}"
-    yield Table(block_frame(parts, head, block), alt, folded="heads_matrix")
     yield Section((replace(PRODUCTS_SHOWN, label=f"One product or {_number(parts.num_heads).lower()}"),), products_view)
 
 

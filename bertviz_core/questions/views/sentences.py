@@ -392,6 +392,8 @@ def query_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
             "code": texts.nearest_code(opened, plan, listed.sentences, answer.result.measure, query, prompt),
         }
     )
+    if not opened.source.query_name:  # unrelated pairs are pairs of documents, which a query is not
+        yield scaling.ranked_neighbours(answer.result, scale)
     yield Figure.of(
         query_figure,
         answer,
@@ -401,8 +403,6 @@ def query_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     )
     if plan.pooling in SPARSE_POOLINGS:
         yield from heads.query_terms_parts(opened, ask, options)
-    if not opened.source.query_name:  # unrelated pairs are pairs of documents, which a query is not
-        yield scaling.ranked_neighbours(answer.result, scale)
 
 
 def rank_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -428,6 +428,7 @@ def rank_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     )
     drawn = f"The first {RANKED_ROWS} of {len(frame):,} texts are drawn; the table has all."
     lines = [falls, *([drawn] if len(frame) > RANKED_ROWS else []), *filter(None, (equal_words(ranking),))]
+    height: int | Literal["auto"] = "auto" if len(frame) <= FEW else HEIGHT
     how = texts.RANKED_BY_TOKENS if ranking.by_tokens else texts.RANKED_BY_HEAD
     yield Figure.of(
         ranking_figure,
@@ -438,10 +439,9 @@ def rank_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
             *(Text(line, "caption") for line in lines),
             Notices([*filter(None, (no_head,)), *answer.notices], "caption"),
         ],
+        rows=[Table(frame, "The texts by descending score", height, key="ranking_table", opens=heads.RANKED_TEXT.key)],
         **explained(how.format(beside=texts.RANKED_BESIDE), ranked, opened, options),
     )
-    height: int | Literal["auto"] = "auto" if len(frame) <= FEW else HEIGHT
-    yield Table(frame, "The texts by descending score", height, key="ranking_table", opens=heads.RANKED_TEXT.key)
     yield Section((heads.RANKED_TEXT,), partial(_ranked_text, ranking))
 
 
@@ -496,6 +496,7 @@ def late_interaction_view(opened: Opened, ask: Ask, options: Options) -> Iterato
         f"late interaction {result.model}",
         numbers="in files",
         below=[*words, Notices(others, "caption")],
+        rows=[Table(interaction_frame(result), "The tokens of the query and their largest cosines", HEIGHT)],
         **explained(texts.LATE_INTERACTION, late_interaction, opened, options),
     )
     if plan.trained and len(query) + len(document) <= LONGEST_LINKED:
@@ -505,7 +506,6 @@ def late_interaction_view(opened: Opened, ask: Ask, options: Options) -> Iterato
             Link("Heads that matter for this score", "causes", both),
         ]
         yield Links("sentences_interaction_causes", "Open what this score depends on", links)
-    yield Table(interaction_frame(result), "The tokens of the query and their largest cosines", HEIGHT)
 
 
 def list_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -553,17 +553,17 @@ def gold_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     answer = ask(gold_pairs, options)
     pairs = answer.result
     yield Text(f"**{escape_markdown(gold_words(pairs))}**")
+    of = "" if len(pairs.models) == 1 else " of the second model"
+    worst = Table(gold_frame(pairs).iloc[:WORST], "The worst pairs, the largest rank error first", HEIGHT)
     yield Figure.of(
         gold_cosines_figure,
         answer,
         f"gold similarity {' '.join(dict.fromkeys(each.model for each in pairs.models))}",
         numbers="in files",
+        below=[Notices(answer.notices, "caption")],
+        rows=[Text(f"**Pairs with the largest rank errors{of}**"), worst],
         **explained(texts.GOLD, gold_pairs, opened, options),
     )
-    yield Notices(answer.notices, "caption")
-    of = "" if len(pairs.models) == 1 else " of the second model"
-    yield Text(f"**Pairs with the largest rank errors{of}**")
-    yield Table(gold_frame(pairs).iloc[:WORST], "The worst pairs, the largest rank error first", HEIGHT)
 
 
 MADE = (POOLING, STATE)

@@ -139,7 +139,11 @@ def sizes(read: Tokens) -> Iterator[Part]:
         Metric("Tokens", count(len(read)), "Rows that the model reads, special tokens included."),
         Metric("Of the text", count(len(read) - special), "Words, pieces of words and punctuation."),
         Metric("Special", count(special), "Tokens such as [CLS], which stand for no word."),
-        Metric("Token limit", count(read.limit), f"What sets this: {escape_markdown(read.limit_reason)}."),
+        Metric(
+            "Token limit",
+            count(read.limit),
+            f"Of the model: {escape_markdown(read.limit_reason)}. Sentence vectors may read fewer (max_seq_length).",
+        ),
         Metric("Words", count(_words(read)), "As the tokenizer splits the text; punctuation is not counted."),
         Metric("Unknown", count(int(read.unknown.sum())), "Pieces of words that are not in the vocabulary."),
         Metric("Cut off", count(sum(read.tokens_cut)), "Tokens at the end that do not fit the model."),

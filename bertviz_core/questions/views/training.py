@@ -38,6 +38,7 @@ from bertviz_core.questions.predictions.followed import (
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import explained
 from bertviz_core.questions.tables.training import (
+    best_sentence,
     broken_frame,
     frozen_frame,
     labels_sentence,
@@ -88,6 +89,8 @@ def run_parts(run: TrainingSubject, ask: Ask) -> Iterator[Part]:
     log = ask(training_log, Options())
     yield Notices(log.notices)
     if log.result.entries:
+        if best := best_sentence(log.result):
+            yield Text(escape_markdown(best))
         undrawn = undrawn_text(log.result, log_panels(log.result.metrics))
         yield Figure.of(
             training_log_figure,
@@ -196,7 +199,10 @@ def labels_parts(run: TrainingSubject, answer: Answer[FollowedLabels], chosen: O
     Args:
         source: where the texts come from, as the end of a sentence.
     """
-    about = escape_markdown(f"{counted(len(answer.result.texts), 'text')} {source}.")
+    about = escape_markdown(
+        f"{counted(len(answer.result.texts), 'text')} {source}. What the log calls eval_accuracy is of the trainer's "
+        "own evaluation texts, so the two differ where the texts do."
+    )
     yield _further(run, answer.notices)
     yield Figure.of(
         training_scores_figure,

@@ -4,12 +4,14 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bertviz_core.checkpoints.training.folder import training_run
 from bertviz_core.checkpoints.training.log import log_of, read_state
-from bertviz_core.checkpoints.training.results import TrainingLog
+from bertviz_core.checkpoints.training.results import LogEntry, TrainingLog
 from bertviz_core.errors import CheckpointError
+from bertviz_core.questions.tables.training import best_sentence
 from bertviz_core.settings import Settings
 from tests.helpers.training_runs import RATE, SAVED, STEPS, save_run, state_of, write_state
 
@@ -159,3 +161,19 @@ def test_after_five_states_that_cannot_be_read_only_that_of_the_folder_is_tried(
     found = log_of("run", (), (), [*places, ("", folder)])
     assert len(found.entries) == 1
     assert len(found.notices) == 5
+
+
+def test_the_best_checkpoint_is_named_by_the_direction_of_each_number() -> None:
+    logged = {
+        20: {"eval_loss": 0.5, "eval_accuracy": 0.8, "eval_accuracy_threshold": 0.9, "loss": 0.01},
+        30: {"eval_loss": 0.1, "eval_accuracy": 0.99},  # no checkpoint was saved there
+        40: {"eval_loss": 0.3, "eval_accuracy": 0.9, "eval_accuracy_threshold": 0.1, "eval_runtime": 9.0},
+        60: {"eval_loss": 0.4, "eval_accuracy": 0.95, "eval_runtime": 1.0},
+    }
+    entries = tuple(LogEntry(step, None, values) for step, values in logged.items())
+    metrics = tuple(dict.fromkeys(name for values in logged.values() for name in values))
+    names = ("checkpoint-20", "checkpoint-40", "checkpoint-60")
+    assert best_sentence(TrainingLog("run", names, np.array([20, 40, 60]), "state", entries, metrics)) == (
+        "Of the checkpoints in the folder the best is checkpoint-60 by eval_accuracy (highest, 0.95); "
+        "checkpoint-40 by eval_loss (lowest, 0.3)."
+    )

@@ -26,6 +26,7 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.predictions.probing import calibration as computation
 from bertviz_core.predictions.probing.calibration import calibration, fitted_temperature
 from bertviz_core.predictions.probing.results import CalibrationBins, TextPredictions
+from bertviz_core.questions.tables.labelled.calibration import sure_words
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.labels import NAMES, named
 
@@ -285,3 +286,15 @@ def test_of_a_long_list_a_sample_is_answered(tmp_path: Path, monkeypatch: pytest
     found = model.calibration(TEXTS, ["a", "b", "a", "b", "a", "b"])
     assert found.scores.texts == 4
     assert "A random sample of 4 of 6 texts is answered (seed 0)." in found.data.notices
+
+
+@pytest.mark.parametrize(("scale", "verdict"), [(1, "as sure as right"), (4, "too sure"), (0.1, "not sure enough")])
+def test_the_first_sentence_compares_the_mean_probability_with_the_share_that_is_right(
+    scale: float, verdict: str
+) -> None:
+    logits, gold = made(3)
+    predicted = predictions(logits / 2.2 * scale)
+    words = sure_words(calibration(predicted, ["abc"[place] for place in gold]))
+    probability, right = softmax(predicted.logits, axis=1).max(axis=1).mean(), (logits.argmax(axis=1) == gold).mean()
+    assert f" is {verdict}" in words
+    assert f"probability {probability:.2f}, and {right:.2f} of" in words

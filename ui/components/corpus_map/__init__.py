@@ -10,7 +10,7 @@ from jaxtyping import Float, Int, UInt
 
 from bertviz_core.corpus.analysis.results import MapWindow
 from bertviz_core.figures.base.export import packed
-from bertviz_core.figures.base.style import HUES, LIGHT, Theme, sequential
+from bertviz_core.figures.base.style import HUES, Theme, sequential
 from bertviz_core.text import escape_controls, shortened
 from ui.components import component, file_text
 from ui.session import stored
@@ -58,8 +58,7 @@ def levels(counts: Int[np.ndarray, "*shape"]) -> UInt[np.ndarray, "*shape"]:
 
 def group_colours(count: int, theme: Theme) -> list[str]:
     """Colours of this many groups; groups beyond the palette are muted."""
-    own = {colour: theme.colours[part] for part, colour in LIGHT.colours.items()}
-    return [own.get(HUES[place], HUES[place]) if place < OTHERS else theme.muted for place in range(count)]
+    return [theme.hues[place] if place < OTHERS else theme.muted for place in range(count)]
 
 
 def map_payload(

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from bertviz_core.figures.predictions.calibration import (
     EQUAL_MASS,
     EQUAL_WIDTH,
@@ -14,10 +16,27 @@ from bertviz_core.figures.predictions.calibration import (
 )
 from bertviz_core.predictions.probing.results import Calibration
 from bertviz_core.questions.tables.lines import Faces, fields, records, table
-from bertviz_core.text import escape_controls
+from bertviz_core.sentences.analysis.thresholds import wilson_interval
+from bertviz_core.text import counted, decimals, escape_controls
 
 MOST_LABELS = 10
 """Most labels of a multi-label head that are printed."""
+
+
+def sure_words(calibration: Calibration) -> str:
+    """Whether the answers are too sure: their mean probability beside how many are right; "" for several labels."""
+    if len(calibration.labels) > 1:
+        return ""
+    bins, scores = calibration.labels[0].equal_width, calibration.scores
+    mean = float(np.average(bins.probability, weights=bins.counts))
+    low, high = wilson_interval(np.array([round(scores.accuracy * scores.texts)]), scores.texts)[:, 0].tolist()
+    apart = f"{'too sure' if mean > high else 'not sure enough'} by {decimals(abs(mean - scores.accuracy), 2)}"
+    verdict = f"as sure as right, as far as {counted(scores.texts, 'text')} can tell" if low <= mean <= high else apart
+    right = f"{decimals(scores.accuracy, 2)} of the answers are right"
+    return (
+        f"{calibration.model} is {verdict}: an answer has the mean probability {decimals(mean, 2)}, and {right} "
+        f"(95% interval {decimals(low, 2)} to {decimals(high, 2)})."
+    )
 
 
 def _keys(calibration: Calibration) -> dict[str, Any]:
@@ -47,7 +66,8 @@ def _lines(calibration: Calibration) -> list[str]:
     """The scores in sentences and as a table, and the bins of a model whose classes exclude each other."""
     lines = []
     for one in calibration.both:
-        lines += [scores_words(one), *map(temperature_words, one.labels[:MOST_LABELS]), ""]
+        words = [sure_words(one), scores_words(one), *map(temperature_words, one.labels[:MOST_LABELS])]
+        lines += [*filter(None, words), ""]
     scores, bins = scores_frame(calibration), bins_frame(calibration, EQUAL_WIDTH)
     known = scores["T"].astype(object).where(scores["T"].notna(), None)
     lines = [*map(escape_controls, lines), *table(scores.assign(T=known).head(3 * MOST_LABELS))]

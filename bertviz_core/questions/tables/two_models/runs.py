@@ -12,7 +12,7 @@ from bertviz_core.figures.hidden_states.lines import compared_states_frame
 from bertviz_core.figures.predictions.classes import signed_difference
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import Faces, fields, printable_token, records
-from bertviz_core.text import counted, decimals, digits, escape_controls, quoted
+from bertviz_core.text import all_of, decimals, digits, escape_controls, quoted
 
 MAX_ROWS = 40
 """Most rows in a terminal; those with the largest numbers."""
@@ -69,12 +69,14 @@ def heads_that_changed(compared: Behaviour) -> str:
     """The head whose attention is farthest apart, and the median of all heads, in one sentence."""
     values = divergences_of(compared)
     if not values.any():
-        return f"The attention of all {counted(values.size, 'head')} is the same."
+        return f"The attention of {all_of(values.size, 'head')} is the same."
     layer, head = np.unravel_index(int(values.argmax()), values.shape)
+    largest, most = digits(float(values[layer, head]), 3), "the most possible is 0.693."
+    if values.size == 1:
+        return f"The attention of the only head changed by {largest} nats; {most}"
     return (
-        f"Of all {counted(values.size, 'head')}, layer {layer}, head {head} changed most: "
-        f"{digits(float(values[layer, head]), 3)} nats; their median is {digits(float(np.median(values)), 3)}, and the "
-        "most possible is 0.693."
+        f"Of {all_of(values.size, 'head')}, layer {layer}, head {head} changed most: {largest} nats; their median is "
+        f"{digits(float(np.median(values)), 3)}, and {most}"
     )
 
 

@@ -23,7 +23,9 @@ def what_changed(compared: SentenceComparison) -> str:
         means = f"stayed at about {first}"
     keeps = "keeps its nearest neighbour" if compared.same_nearest == 1 else "keep their nearest neighbour"
     count = f"{compared.same_nearest} of {len(compared.sentences)}"
-    return f"The mean cosine of two sentences of this list {means}; {count} {keeps}."
+    return (
+        f"From the first model to the second, the mean cosine of two sentences of this list {means}; {count} {keeps}."
+    )
 
 
 def where_pairs_lie(compared: SentenceComparison) -> str:

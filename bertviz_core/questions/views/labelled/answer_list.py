@@ -42,7 +42,9 @@ from bertviz_core.text import counted, decimals, escape_markdown, quoted
 TITLE = "Answers over a list"
 EXAMPLE, TYPED, FILE = SOURCES = ("an example", "my own list", "file")
 ASKED_FROM = choice("asked_from", SOURCES, "where the questions come from", "Questions")
-ASKED = Param("asked", "text", "questions, one on each line: question, tab, context, and after a tab the gold answer")
+TYPED_QUESTIONS = Param(
+    "asked", "text", "questions, one on each line: question, tab, context, and after a tab the gold answer"
+)
 ASKED_OPENED = Param("asked_opened", "position", "the open question of the list, from 1", label="Open question")
 NO_QUESTIONS = (
     "Under **Questions**, write a question, a tab and its context on each line, and after a second tab the gold answer "

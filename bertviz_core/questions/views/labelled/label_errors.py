@@ -27,7 +27,7 @@ from bertviz_core.questions.tables.labelled.label_errors import estimate_words, 
 from bertviz_core.questions.view import Ask, Cell, Figure, Link, Notices, Part, Section, Table, Text
 from bertviz_core.questions.views.answered import LONGEST_NAME, open_text
 from bertviz_core.questions.views.texts.predictions import LABEL_ERRORS
-from bertviz_core.text import counted, decimals, escape_markdown, quoted
+from bertviz_core.text import all_of, decimals, escape_markdown, quoted
 
 TITLE = "Label errors"
 SUSPECT = Param("suspect_opened", "position", "the open suspect of the list, from 1", label="Open suspect")
@@ -71,17 +71,17 @@ def suspects_by_cell(result: LabelErrors) -> dict[str, list[int]]:
     """Name of a part of the suspects -> their places: all, then those of a given and a suggested label, ROW.COLUMN."""
     cells: dict[str, list[int]] = {}
     pairs = zip(result.gold[result.suspects].tolist(), result.suggested.tolist(), strict=True)
-    for at, (given, likely) in enumerate(pairs):
-        cells.setdefault(f"{given}.{likely}", []).append(at)
+    for at, (label, likely) in enumerate(pairs):
+        cells.setdefault(f"{label}.{likely}", []).append(at)
     return {ALL: list(range(len(result.suspects))), **dict(sorted(cells.items(), key=lambda cell: -len(cell[1])))}
 
 
 def part_words(part: str, count: int, classes: Sequence[str]) -> str:
     """What a part of the suspects is."""
     if part == ALL:
-        return f"all {counted(count, 'suspect')}" if count > 1 else "the only suspect"
-    given, likely = (quoted(classes[int(place)], LONGEST_NAME) for place in part.split("."))
-    return f"{count:,}: given {given}, likely {likely}"
+        return all_of(count, "suspect")
+    label, likely = (quoted(classes[int(place)], LONGEST_NAME) for place in part.split("."))
+    return f"{count:,}: given {label}, likely {likely}"
 
 
 def suspect_parts(result: LabelErrors, shown: Sequence[int], listed: Options) -> Iterator[Part]:

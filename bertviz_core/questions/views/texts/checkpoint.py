@@ -202,6 +202,11 @@ NO_HEAD = (
     "Answers are compared between two checkpoints whose heads give one class per text, such as two classifiers. Choose "
     "the first in the sidebar and the second under **Compare with**."
 )
+PROBED_INSTEAD = (
+    "What the vectors of a model without a head tell of the labels shows a probe: a linear classifier that is trained "
+    "on them here, and tried on texts that it was not trained on. Where it is as good as the head of the other model, "
+    "vectors that were never fine-tuned tell these classes apart as well."
+)
 NO_TEXTS = (
     "Write texts, one a line, or a label, a tab and a text. Copied from two columns of a spreadsheet they have it."
 )

@@ -32,7 +32,8 @@ SHARES = (
     "tokens, too."
 )
 LATE = (
-    "A chunk has at most so many tokens. It ends at the last sentence end in its second half; without one at the last "
+    "A chunk has at most so many tokens, without the special tokens around it: of 256 that a model reads, [CLS] and "
+    "[SEP] leave 254. It ends at the last sentence end in its second half; without one at the last "
     "space there, otherwise at the last token. **Embedded alone**, it is a text of its own, with the prompt and the "
     "special tokens around it. **Late** (Günther et al. 2024, *Late Chunking*), the model reads the whole text first, "
     "and the hidden states of the chunk's tokens are pooled afterwards, so that a pronoun in it may know its noun. "

@@ -57,17 +57,17 @@ def heads_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     options = heads_options(query, options.texts, options.get(WEIGHTS.key))
     answer = ask(three_heads, options)
     result = answer.result
+    frame = heads_frame(result)
+    height: int | Literal["auto"] = "auto" if len(frame) <= FEW else HEIGHT
     yield Figure.of(
         heads_figure,
         answer,
         f"three heads {result.model}",
         numbers="in files",
         below=[Text(f"**{escape_markdown(heads_words(result))}**"), Notices(answer.notices, "caption")],
+        rows=[Table(frame, "The texts by descending weighted mean", height, key="heads_table", opens=RANKED_TEXT.key)],
         **explained(texts.THREE_HEADS, three_heads, opened, options),
     )
-    frame = heads_frame(result)
-    height: int | Literal["auto"] = "auto" if len(frame) <= FEW else HEIGHT
-    yield Table(frame, "The texts by descending weighted mean", height, key="heads_table", opens=RANKED_TEXT.key)
     yield Section((RANKED_TEXT,), partial(_text_of_heads, result))
 
 
