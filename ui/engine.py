@@ -67,8 +67,8 @@ LONGEST_SLIDER, HALF = 1_000, 0.49
 """Greatest range of a slider; share of a wide page's width of the figure with a section beside it."""
 LAST_CELL = "_last_cell"
 """End of the session key of the cell whose click was taken last."""
-SHOWN, SWITCHING = "shown_view", '<span class="switching"></span>'
-"""Session key of the page, view and model shown last; what hides a view while it is drawn."""
+SHOWN, SWITCH = "shown_view", '<span class="{}"></span>'
+"""Session key of the page, view and model shown last; what hides a view while it is drawn, and shows it then."""
 CLICKS: dict[str, Callable[[int, int], None]] = {}
 """Chart -> what a click on a row and column does, for pages that draw by themselves."""
 Subject = Callable[[DeltaGenerator, str], tuple[Any, str, Options]]
@@ -122,7 +122,7 @@ def show_page(
     with row:
         chosen = models.view_choice([view.title for view in offered]) if len(views) > 1 else views[0].title
     view = next(view for view in offered if view.title == chosen)
-    with at_once(switching, SHOWN, lambda: [page, chosen, name, *_decided(registry.params(page))]):
+    with at_once(switching, (*view.params, *registry.params(page)), page, chosen, name):
         if subject is not None:
             with shown_to_user():
                 opened, name, options = subject(row, chosen)
@@ -153,24 +153,23 @@ def show_page(
 
 
 @contextmanager
-def at_once(place: DeltaGenerator, key: str, shown: Callable[[], list[object]]) -> Iterator[None]:
-    """Show what the block draws only when it is whole, unless the same is `shown` already.
+def at_once(place: DeltaGenerator, params: Iterable[Param], *of: str) -> Iterator[None]:
+    """Show what the block draws only when it is whole, where page, view and model or what decides the parts changed.
 
     Parts of the last view that are left would move with each new part. What reports progress is shown at once (see
     frame.css).
     """
-    if stored(key, []) != shown():
-        place.html(SWITCHING)
+    deciding = [param.key for param in params if param.parts]
+    key = SHOWN if of else "_".join((SHOWN, "section", *deciding))
+    shown, times = stored(key, ([], 0))
+    if is_other := shown != [*of, *map(stored, deciding)]:
+        place.html(SWITCH.format("switching"))
     try:
         yield
     finally:
-        place.empty()
-    store(key, shown())
-
-
-def _decided(params: Iterable[Param]) -> list[object]:
-    """The values that decide which parts there are."""
-    return [stored(param.key) for param in params if param.parts]
+        if is_other:  # an animation begins anew under another name only
+            place.html(SWITCH.format(("switched", "switched again")[times % 2]))
+    store(key, ([*of, *map(stored, deciding)], times + is_other))
 
 
 def with_run(name: str) -> SharedModel:
@@ -407,8 +406,7 @@ def _section(part: parts.Section, opened: SharedModel, ask: Ask, options: Option
             options = with_controls(part.params, opened, options)
             if part.folded:
                 options = _behind_button(part.button, part.folded, opened, options)
-        key = "_".join((SHOWN, *(param.key for param in part.params)))
-        with at_once(st.empty(), key, lambda: _decided(part.params)):
+        with at_once(st.empty(), part.params):
             draw_parts(part.show(opened, ask, options), opened, ask, options)
         if part.above is not None and above is not None:
             with above:

@@ -57,6 +57,12 @@ COVERED = """() => {
   return above.some(({left, right, top, bottom}) =>
     left < title.right && title.left < right && top < title.bottom && title.top < bottom);
 }"""
+MOVED = """() => {
+  window.moved = 0;
+  new PerformanceObserver((list) => { for (const each of list.getEntries()) moved += each.value; })
+    .observe({ type: "layout-shift" });
+}"""
+"""Sums how far what is seen moves."""
 CONTROLS = "button, a, input, canvas, svg, [role=slider], [role=radio]"
 BESIDE = f"""() => [...document.querySelectorAll(".stMain :is({CONTROLS}):not(.stDataFrame *)")].filter((each) => {{
   const {{left, right, width}} = each.getBoundingClientRect();
@@ -116,3 +122,17 @@ def test_on_a_phone_nothing_lies_beside_the_window_or_on_the_title(name: str, pa
     finally:
         page.set_viewport_size({"width": 1400, "height": 900})
     assert not wrong
+
+
+@pytest.mark.slow
+def test_nothing_moves_at_a_switch_of_view(page: Page, server: str) -> None:
+    """Also of a view that is known, whose parts all come in one message."""
+    page.goto(f"{server}/checkpoint")
+    views = page.get_by_role("radiogroup", name="View")
+    until(page, SETTLED)
+    page.evaluate(MOVED)
+    for view in ("Weights", "Load report", "Weights"):
+        views.get_by_role("radio", name=view, exact=True).click()
+        until(page, SETTLED)
+        expect(page.get_by_text("Keys" if view == "Load report" else "Of each tensor").first).to_be_visible()
+    assert page.evaluate("moved") <= 0.05

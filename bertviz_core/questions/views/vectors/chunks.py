@@ -1,6 +1,7 @@
 """What the page Sentences shows of a long text: the shares of its positions, and its chunks alone and late."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bertviz_core.figures.sentences.chunks import (
     ROWS,
@@ -94,5 +95,5 @@ def _chunks(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 HEIGHT_ROWS, HEIGHT = 8, 330
 """Most rows of a table that is not scrolled, and pixels of one that is."""
-PARAMS, FOLDED = (POOLING, STATE), (PROMPT,)
+PARAMS, FOLDED = (replace(POOLING, parts=True), STATE), (PROMPT,)  # not every pooling is that of a chunk
 """Controls of the view."""
