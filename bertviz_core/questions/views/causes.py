@@ -453,6 +453,7 @@ def many_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         label="How many sentences",
         help=f"drawn from {whose} with seed 0",
         applies=lambda opened, options: options.choice(LIST) == LIST.options[0],
+        parts=True,
     )
     yield Section((LIST, drawn), list_view)
 
