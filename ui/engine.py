@@ -59,7 +59,7 @@ Special = Callable[[Any, Ask, Options], Iterable[Part] | None]
 """Draws a view by itself; the parts that it returns are drawn as they come."""
 Specials = Mapping[str, Special]
 NO_SPECIAL: Specials = {}
-SELECT_WIDTH, LEVEL_WIDTH, POSITION_WIDTH, TYPED_WIDTH, TEXTS_HEIGHT = 260, 200, 320, 220, 150
+SELECT_WIDTH, LEVEL_WIDTH, POSITION_WIDTH, TYPED_WIDTH, TEXTS_HEIGHT = 240, 200, 320, 220, 150
 """Pixels of the controls of one of several values, a number, a position, typed words; height of several texts."""
 WIDEST_SELECT, BESIDE_NAME, NAME_SIZE = 480, 64, 16
 """Pixels: most of a list, which is as wide as its names; beside a name in it; font size of a name."""
@@ -119,10 +119,11 @@ def show_page(
         lacks = {view.title: lack for view in views if view.lacks is not None and (lack := view.lacks(opened))}
     offered = [view for view in views if view.title not in lacks]
     switching, above, row = st.empty(), st.container(), st.container(horizontal=True, vertical_alignment="bottom")
+    changing = st.empty()  # below the controls, of which one may have the focus
     with row:
         chosen = models.view_choice([view.title for view in offered]) if len(views) > 1 else views[0].title
     view = next(view for view in offered if view.title == chosen)
-    with at_once(switching, (*view.params, *registry.params(page)), page, chosen, name):
+    with at_once(switching, (), page, chosen, name), at_once(changing, (*view.params, *registry.params(page))):
         if subject is not None:
             with shown_to_user():
                 opened, name, options = subject(row, chosen)
@@ -161,8 +162,8 @@ def at_once(place: DeltaGenerator, params: Iterable[Param], *of: str) -> Iterato
     """
     deciding = [param.key for param in params if param.parts]
     key = SHOWN if of else "_".join((SHOWN, "section", *deciding))
-    shown, times = stored(key, ([], 0))
-    if is_other := shown != [*of, *map(stored, deciding)]:
+    shown, times = stored(key, (None, 0))  # nothing is left of another where there was none
+    if is_other := shown not in (None, [*of, *map(stored, deciding)]):
         place.html(SWITCH.format("switching"))
     try:
         yield

@@ -132,7 +132,7 @@ DRAWN = {
     "journey Journey": ".journey svg .label",
     "architecture Module tree": "tr[data-module='encoder.layer.0-5']",
     "attention ": ".stage[data-shown='0.0'][data-full='true']",
-    "predictions Several texts": ".st-key-predictions_several_files button",
+    "predictions Several texts": "[data-testid=stDataFrame]",
     "corpus Map": ".corpus-map .stage[data-mode]",
     "corpus About": "[data-testid=stDataFrame]",
 }

@@ -383,7 +383,7 @@ def beside(key: str, show: Callable[[str], None]) -> None:
 
 
 VIEW, LAYER = "view", "layer"
-WIDTH = 270
+WIDTH = 240
 """Pixels of the layer widget."""
 LONGEST_SHOWN = 20
 T = TypeVar("T", bound=str)

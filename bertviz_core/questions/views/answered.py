@@ -494,9 +494,12 @@ def calibration_parts(
     pairs = listed.pairs or (None if options.pair is None or probed else (options.pair,) * len(listed.texts))
     of = calibration_options(listed.texts, listed.gold, pairs, task, **probed)
     answer = ask(calibration, of)
-    yield Text(escape_markdown(f"{sure_words(answer.result)} {scores_words(answer.result)}".strip()))
+    sure, scores = map(escape_markdown, (sure_words(answer.result), scores_words(answer.result)))
+    yield Text(sure or scores)
     yield Notices((*listed.notices, *answer.notices), "caption")
     yield Section(CALIBRATION_SHOWN[1:] if probed else CALIBRATION_SHOWN, partial(_calibrated, of))
+    if sure:
+        yield Text(scores)
 
 
 def _calibrated(of: Options, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
