@@ -5,6 +5,7 @@ Covers `ui/views/checkpoint.py`.
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
@@ -123,6 +124,16 @@ def test_texts_without_labels_are_compared_by_the_answers_alone(right_answers: t
     assert metrics(at) == {"Same answer": f"{accuracy_score(one, other):.1%}", "Changed": str(len(changed))}
     assert listed(at)["text"].tolist() == changed
     assert len(sent_charts(at)) == 1
+
+
+def test_a_probe_answers_for_a_base_without_a_head(right_answers: tuple[list[str], list[str]]) -> None:
+    at = page(other="bare")
+    words = [visible_text(each.value) for each in at.markdown]
+    assert f"**first**: Its head is right on {accuracy_score(GOLD, right_answers[0]):.1%} of 64 texts." in words
+    accuracy = next(each["y"] for each in chart(at, "predictions_probe") if each["name"] == "accuracy")
+    assert any(
+        each.startswith(f"**bare**: a probe on its vectors is right on up to {np.max(accuracy):.1f}%") for each in words
+    )
 
 
 def test_the_example_set_has_labels_that_these_heads_lack() -> None:

@@ -203,9 +203,9 @@ NO_HEAD = (
     "the first in the sidebar and the second under **Compare with**."
 )
 PROBED_INSTEAD = (
-    "What the vectors of a model without a head tell of the labels shows a probe: a linear classifier that is trained "
-    "on them here, and tried on texts that it was not trained on. Where it is as good as the head of the other model, "
-    "vectors that were never fine-tuned tell these classes apart as well."
+    "A probe shows what the vectors of a model without a head tell about the labels: a linear classifier that is "
+    "trained on them here and tried on texts that it was not trained on. Where it is as good as the other model's "
+    "head, vectors that were never fine-tuned separate these classes as well."
 )
 NO_TEXTS = (
     "Write texts, one a line, or a label, a tab and a text. Copied from two columns of a spreadsheet they have it."
