@@ -288,7 +288,9 @@ def test_of_a_long_list_a_sample_is_answered(tmp_path: Path, monkeypatch: pytest
     assert "A random sample of 4 of 6 texts is answered (seed 0)." in found.data.notices
 
 
-@pytest.mark.parametrize(("scale", "verdict"), [(1, "as sure as right"), (4, "too sure"), (0.1, "not sure enough")])
+@pytest.mark.parametrize(
+    ("scale", "verdict"), [(1, "as sure as it is right"), (4, "too sure"), (0.1, "not sure enough")]
+)
 def test_the_first_sentence_compares_the_mean_probability_with_the_share_that_is_right(
     scale: float, verdict: str
 ) -> None:

@@ -31,10 +31,11 @@ def sure_words(calibration: Calibration) -> str:
     mean = float(np.average(bins.probability, weights=bins.counts))
     low, high = wilson_interval(np.array([round(scores.accuracy * scores.texts)]), scores.texts)[:, 0].tolist()
     apart = f"{'too sure' if mean > high else 'not sure enough'} by {decimals(abs(mean - scores.accuracy), 2)}"
-    verdict = f"as sure as right, as far as {counted(scores.texts, 'text')} can tell" if low <= mean <= high else apart
+    equal = f"as sure as it is right, as far as {counted(scores.texts, 'text')} can tell"
     right = f"{decimals(scores.accuracy, 2)} of the answers are right"
     return (
-        f"{calibration.model} is {verdict}: an answer has the mean probability {decimals(mean, 2)}, and {right} "
+        f"{calibration.model} is {equal if low <= mean <= high else apart}: the mean probability of its answers is "
+        f"{decimals(mean, 2)}, and {right} "
         f"(95% interval {decimals(low, 2)} to {decimals(high, 2)})."
     )
 
