@@ -67,8 +67,8 @@ LONGEST_SLIDER, HALF = 1_000, 0.49
 """Greatest range of a slider; share of a wide page's width of the figure with a section beside it."""
 LAST_CELL = "_last_cell"
 """End of the session key of the cell whose click was taken last."""
-SHOWN, SWITCH = "shown_view", '<span class="{}"></span>'
-"""Session key of the page, view and model shown last; what hides a view while it is drawn, and shows it then."""
+SWITCH = '<span class="{}"></span>'
+"""What hides a view while it is drawn, and shows it then."""
 CLICKS: dict[str, Callable[[int, int], None]] = {}
 """Chart -> what a click on a row and column does, for pages that draw by themselves."""
 Subject = Callable[[DeltaGenerator, str], tuple[Any, str, Options]]
@@ -123,7 +123,8 @@ def show_page(
     with row:
         chosen = models.view_choice([view.title for view in offered]) if len(views) > 1 else views[0].title
     view = next(view for view in offered if view.title == chosen)
-    with at_once(switching, (), page, chosen, name), at_once(changing, (*view.params, *registry.params(page))):
+    deciding, of = _deciding((*view.params, *registry.params(page))), (page, chosen, name)
+    with at_once(switching, "view", (), *of), at_once(changing, "parts", deciding, *of):
         if subject is not None:
             with shown_to_user():
                 opened, name, options = subject(row, chosen)
@@ -154,16 +155,15 @@ def show_page(
 
 
 @contextmanager
-def at_once(place: DeltaGenerator, params: Iterable[Param], *of: str) -> Iterator[None]:
+def at_once(place: DeltaGenerator, kept: str, deciding: Iterable[str], *of: str) -> Iterator[None]:
     """Show what the block draws only when it is whole, where page, view and model or what decides the parts changed.
 
     Parts of the last view that are left would move with each new part. What reports progress is shown at once (see
     frame.css).
     """
-    deciding = [param.key for param in params if param.parts]
-    key = SHOWN if of else "_".join((SHOWN, "section", *deciding))
-    shown, times = stored(key, (None, 0))  # nothing is left of another where there was none
-    if is_other := shown not in (None, [*of, *map(stored, deciding)]):
+    key, now = f"shown_{kept}", [*of, *map(stored, deciding)]
+    shown, times = stored(key, (now, 0))  # nothing is left of another where there was none
+    if is_other := shown != now:
         place.html(SWITCH.format("switching"))
     try:
         yield
@@ -171,6 +171,11 @@ def at_once(place: DeltaGenerator, params: Iterable[Param], *of: str) -> Iterato
         if is_other:  # an animation begins anew under another name only
             place.html(SWITCH.format(("switched", "switched again")[times % 2]))
     store(key, ([*of, *map(stored, deciding)], times + is_other))
+
+
+def _deciding(params: Iterable[Param]) -> list[str]:
+    """Keys of the parameters that decide which parts there are."""
+    return [param.key for param in params if param.parts]
 
 
 def with_run(name: str) -> SharedModel:
@@ -407,7 +412,8 @@ def _section(part: parts.Section, opened: SharedModel, ask: Ask, options: Option
             options = with_controls(part.params, opened, options)
             if part.folded:
                 options = _behind_button(part.button, part.folded, opened, options)
-        with at_once(st.empty(), part.params):
+        deciding = _deciding(part.params)
+        with at_once(st.empty(), "_".join(("section", *deciding)), deciding):
             draw_parts(part.show(opened, ask, options), opened, ask, options)
         if part.above is not None and above is not None:
             with above:

@@ -299,4 +299,4 @@ def test_the_first_sentence_compares_the_mean_probability_with_the_share_that_is
     words = sure_words(calibration(predicted, ["abc"[place] for place in gold]))
     probability, right = softmax(predicted.logits, axis=1).max(axis=1).mean(), (logits.argmax(axis=1) == gold).mean()
     assert f" is {verdict}" in words
-    assert f"probability {probability:.2f}, and {right:.2f} of" in words
+    assert f"probability of its answers is {probability:.2f}, and {right:.2f} of" in words
