@@ -118,7 +118,8 @@ def show_page(
         views = views if views_of is None else views_of(opened)
         lacks = {view.title: lack for view in views if view.lacks is not None and (lack := view.lacks(opened))}
     offered = [view for view in views if view.title not in lacks]
-    switching, above, row = st.empty(), st.container(), st.container(horizontal=True, vertical_alignment="bottom")
+    switching, above = st.empty(), st.container()
+    row = st.container(horizontal=True, vertical_alignment="bottom", key="view_row")
     changing = st.empty()  # below the controls, of which one may have the focus
     with row:
         chosen = models.view_choice([view.title for view in offered]) if len(views) > 1 else views[0].title
@@ -162,9 +163,11 @@ def at_once(place: DeltaGenerator, kept: str, deciding: Iterable[str], *of: str)
     frame.css).
     """
     key, now = f"shown_{kept}", [*of, *map(stored, deciding)]
-    shown, times = stored(key, (now, 0))  # nothing is left of another where there was none
-    if is_other := shown != now:
+    shown, times = stored(key, (None, 0))
+    if is_other := shown not in (None, now):  # nothing is left of another where there was none
         place.html(SWITCH.format("switching"))
+    if shown != now:
+        store(key, ([], times))  # where the page ends before the end of the block, it is not shown yet
     try:
         yield
     finally:
