@@ -221,7 +221,10 @@ def _fits(values: Sequence[str]) -> bool:
 
 
 def _title(page: str, query: Mapping[str, Sequence[str]]) -> str:
-    named = [f"{name} {query[name][-1]}" for name in IN_TITLES if name in query and _fits(query[name])]
+    values = {name: query[name][-1] for name in IN_TITLES if name in query and _fits(query[name])}
+    if "head" in values and (layer := session.stored("layer")):  # the first layer is not in the address
+        values = {"layer": str(layer), **values}
+    named = [f"{name} {value}" for name, value in values.items()]
     parts = [current_view(), *named]
     about = ", ".join(part for part in parts if part)
     return f"{PAGES[page].title}: {about}"[:100] if about else PAGES[page].title
