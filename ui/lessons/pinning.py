@@ -187,7 +187,7 @@ def _change_lesson(key: str) -> None:
 def _downloads(views: pins.PinnedViews) -> None:
     """The list as a lesson and as a report, and the way into the presenter's frame."""
     lesson = views.lesson()
-    name = file_name(lesson.title)
+    name, report = file_name(lesson.title), Path(file_name(views.title or pins.REPORT_TITLE)).stem
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
         save_button("Download as a lesson", lesson_yaml(lesson), name, "application/yaml", "pinned_lesson", icon=SAVE)
         missing = pins.without_figures(views)
@@ -203,8 +203,8 @@ def _downloads(views: pins.PinnedViews) -> None:
                 st.rerun()
         label = "Download the report without them" if missing else "Download as a report"
         make = partial(pins.pinned_report, views)
-        save_button(label, make, f"{Path(name).stem}.html", "text/html", "pinned_report", icon=SAVE)
-        pins.slides_button(views, f"{Path(name).stem}.pptx")
+        save_button(label, make, f"{report}.html", "text/html", "pinned_report", icon=SAVE)
+        pins.slides_button(views, f"{report}.pptx")
         step_links([Place(lesson, 0).link("Present", main=True, present=True)], "pinned_present", "Present the views")
     if missing:
         have = "has" if len(missing) == 1 else "have"

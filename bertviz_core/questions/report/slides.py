@@ -6,6 +6,7 @@ Positions are in inches, sizes of letters in points. A text without room is cut 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from bertviz_core.questions.report.page import cell_text
 from bertviz_core.questions.report.sections import Report, ReportSection
 from bertviz_core.questions.report.slide_pictures import SlidePicture
 from bertviz_core.text import is_right_to_left
+from bertviz_core.version import __version__
 
 if TYPE_CHECKING:
     from pptx.presentation import Presentation
@@ -39,6 +41,7 @@ LINE = 1.2
 """Height of a line as a share of its letters."""
 MOST_ROWS, MOST_COLUMNS, ROW = 12, 6, 0.34
 """Size of a table on a slide, and the height of a row in inches."""
+MAKER = f"Inside BERT {__version__}"
 LAYOUT = 5
 """Number of the layout "Title Only" in the template of python-pptx."""
 NO_CHARACTERS = {code: f"U+{code:04X}" for code in (0xFFFE, 0xFFFF)}
@@ -99,7 +102,9 @@ def slides_file(
     deck = require_slides()()
     _widen(deck)
     properties = deck.core_properties
-    properties.title, properties.author, properties.comments = _cut(title), _cut(author), _cut(about)
+    properties.title, properties.author, properties.comments = _cut(title), _cut(author or MAKER), _cut(about)
+    properties.last_modified_by = MAKER
+    properties.created = properties.modified = datetime.now(UTC).replace(tzinfo=None)  # as the library writes UTC
     for each in (part for whole in slides for part in _parts(whole, pictures)):
         slide = deck.slides.add_slide(deck.slide_layouts[LAYOUT])
         _draw(slide, each, next((pictures[one.name] for one in each.sections if one.name in pictures), None), theme)

@@ -8,6 +8,7 @@ import sys
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from io import BytesIO
 from typing import Any
 
@@ -25,6 +26,7 @@ from bertviz_core.figures.base.style import DARK, LIGHT
 from bertviz_core.questions.report.sections import Report, ReportSection
 from bertviz_core.questions.report.slide_pictures import SlidePicture, slide_pictures
 from bertviz_core.questions.report.slides import MOST_COLUMNS, MOST_ROWS, ReportSlide, slides_file, slides_of
+from bertviz_core.version import __version__
 
 CAPTION = Caption("Queries in rows", (("a-model", "abc"),), ("A river.",), "weight, 0 to 1")
 PICTURE = 13
@@ -83,6 +85,8 @@ def test_there_is_a_slide_for_each_in_order_with_its_title_note_and_picture() ->
         assert shown == [f"The {name}", f"Note of {name}.\nMore.", f"Reading of {name}."]
     properties = deck.core_properties
     assert (properties.title, properties.author, properties.comments) == ("A lesson", "An author", "A summary")
+    assert properties.last_modified_by == f"Inside BERT {__version__}"
+    assert properties.created == properties.modified > datetime(2014, 1, 1), "not those of the template"
     assert (deck.slide_width, deck.slide_height) == (round(Inches(7.5) * 16 / 9), Inches(7.5))
 
 
