@@ -96,7 +96,7 @@ def test_views_of_a_lesson_file_are_drawn_for_the_report_and_the_way_back_is_who
     page.locator(".st-key-pins_open button").first.click()
     page.locator("input[type=file]").first.set_input_files(file)
     expect(page.get_by_role("button", name="Download the report without them")).to_be_visible()
-    page.get_by_role("button", name=f"Draw {len(steps)} views for the report").click()
+    page.get_by_role("button", name=f"Draw the {len(steps)} views that slides and report need").click()
     expect(page.get_by_role("button", name="Download as a report")).to_be_visible(timeout=COLD_MS)
     expect(page.locator(".stage[data-shown='1.2']")).to_be_visible()
     assert re.search(r"/attention\?layer=1&head=2$", page.url)

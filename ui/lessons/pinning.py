@@ -193,7 +193,7 @@ def _downloads(views: pins.PinnedViews) -> None:
         missing = pins.without_figures(views)
         if missing:
             pressed = st.button(
-                f"Draw {counted(len(missing), 'view')} for the report",
+                f"Draw the {counted(len(missing), 'view').removeprefix('1 ')} that slides and report need",
                 key="pinned_draw",
                 icon=":material/draw:",
                 help="Shows each view that was not drawn in this session once, and comes back here.",
@@ -210,7 +210,7 @@ def _downloads(views: pins.PinnedViews) -> None:
         have = "has" if len(missing) == 1 else "have"
         st.caption(
             f"The report would have no figures of {len(missing)} of the {len(views.pins)} views, which {have} not been "
-            "drawn in this session."
+            "drawn in this session. Make slides draws them first."
         )
 
 

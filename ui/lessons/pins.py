@@ -299,7 +299,12 @@ def slides_button(views: PinnedViews, file_name: str) -> None:
     file = DrawnFile("pinned_slides", slides_key(views), file_name, PPTX, "Save the slides", "pictures")
     if show_drawing(file):
         return
-    if st.button("Make slides (PPTX)", key="pinned_slides_make", icon=":material/slideshow:", help=HELP):
+    pressed = st.button("Make slides (PPTX)", key="pinned_slides_make", icon=":material/slideshow:", help=HELP)
+    if pressed and without_figures(views):
+        draw_missing(slides=True)  # which comes back to this button
+        st.rerun()
+    if pressed or session.stored(TO_MAKE):
+        session.store(TO_MAKE, False)
         start_drawing(file, picture_count(views), slide_maker(views))
         st.rerun()
 
@@ -373,6 +378,8 @@ def _theme() -> Theme:
 OPEN = "pins_open"
 """Session key: whether the panel of the pinned views is open. A number in the label of its button changes, which would
 close it."""
+TO_MAKE = "pinned_slides_to_make"
+"""Session key: whether the slides are made as soon as the panel is shown, since the missing views were drawn for them."""
 DRAWING = "pinned_views_drawn"
 """Session key: the running drawing; None for none."""
 
@@ -388,6 +395,8 @@ class ViewsToDraw:
     """Number of the view that is drawn, from 0; after the last one the number of views."""
     to_open: bool = True
     """Whether the browser has not opened it yet."""
+    slides: bool = False
+    """Whether the slides are made after the last one."""
 
     @property
     def is_over(self) -> bool:
@@ -400,11 +409,11 @@ class ViewsToDraw:
         return next((number for number, pin in pins if pin.token == self.tokens[self.at]), None)
 
 
-def draw_missing() -> None:
-    """Begin to draw the pinned views that have no figures, in the next run."""
+def draw_missing(slides: bool = False) -> None:
+    """Begin to draw the pinned views that have no figures, in the next run, and then the slides, if wanted."""
     query = [(name, value) for name in st.query_params for value in st.query_params.get_all(name)]
     tokens = tuple(pin.token for pin in without_figures(pinned_views()))
-    session.store(DRAWING, ViewsToDraw(tokens, address(visit().page, query)))
+    session.store(DRAWING, ViewsToDraw(tokens, address(visit().page, query), slides=slides))
 
 
 def current_drawing() -> ViewsToDraw | None:
@@ -436,6 +445,7 @@ def drawing_bar() -> None:
     if drawing.is_over:
         session.store(DRAWING, None)
         session.store(OPEN, True)
+        session.store(TO_MAKE, drawing.slides)
         return
     step = drawing.step()
     if step is None or (session.stored(TOUR) or ())[:2] != (PINNED, str(step + 1)):  # the reader went elsewhere
@@ -443,9 +453,9 @@ def drawing_bar() -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="pinned_drawing"):
         count = len(drawing.tokens)
-        st.progress(drawing.at / count, f"View {drawing.at + 1} of {count} is drawn for the report")
+        st.progress(drawing.at / count, f"View {drawing.at + 1} of {count} is drawn for slides and report")
         st.button("Skip this view", key="pinned_skip", on_click=_go_to, args=(drawing, drawing.at + 1))
-        st.button("Stop", key="pinned_stop", on_click=_go_to, args=(drawing, count))
+        st.button("Stop", key="pinned_stop", on_click=_go_to, args=(replace(drawing, slides=False), count))
 
 
 def draw_next() -> None:
