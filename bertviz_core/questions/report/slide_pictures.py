@@ -41,7 +41,7 @@ class SlidePicture:
 
 def slide_line(caption: Caption) -> str:
     """The caption with short revisions, on a slide; without its words where they make it longer than a line."""
-    models = tuple((name, revision[:8] if HASH.fullmatch(revision) else revision) for name, revision in caption.models)
+    models = tuple((name, revision[:12] if HASH.fullmatch(revision) else revision) for name, revision in caption.models)
     whole = replace(caption, models=models).line
     bare = replace(caption, models=models, words="").line
     fits = len(wrapped(whole, DECK_WIDE * POINTS, LINE_SIZE)) < 2
