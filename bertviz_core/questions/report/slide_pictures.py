@@ -25,6 +25,7 @@ POINTS, LINE_SIZE = 72, 11
 """Points per inch, and the smallest letters of the line below a picture that is one line."""
 HASH = re.compile("[0-9a-f]{40,64}")
 
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SlidePicture:
     """A figure as a picture, and its texts, which stand on the slide as text."""

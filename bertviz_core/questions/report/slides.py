@@ -162,7 +162,13 @@ def _draw(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | Non
                 properties.set("rtl", "1")
     notes = slide.notes_slide.notes_text_frame
     if notes is not None:
-        parts = ("" if heading.text_frame.text == title else title, note, _line(content.heading), reading, *map(_lines, content.more))
+        parts = (
+            "" if heading.text_frame.text == title else title,
+            note,
+            _line(content.heading),
+            reading,
+            *map(_lines, content.more),
+        )
         notes.text = "\n".join(filter(None, parts))
 
 
@@ -217,9 +223,7 @@ def _add_table(slide: "DrawnSlide", table: "pd.DataFrame", box: Box) -> str:
     return f"Shown are {' and '.join(omitted)}." if omitted else ""
 
 
-def _write(
-    frame: "TextFrame", text: str, box: Box, sizes: Sequence[int], colour: str, bare: bool = True
-) -> None:
+def _write(frame: "TextFrame", text: str, box: Box, sizes: Sequence[int], colour: str, bare: bool = True) -> None:
     """Write a text into a frame, in the largest letters with which it fits; cut if it fits with none."""
     from pptx.enum.text import MSO_AUTO_SIZE, PP_ALIGN
 

@@ -76,7 +76,9 @@ def test_there_is_a_slide_for_each_in_order_with_its_title_note_and_picture() ->
     names = ["b", "a", "c"]
     slides = [ReportSlide(f"The {name}", f"Note of {name}.\nMore.", (section(name),), (f"/{name}",)) for name in names]
     deck = read(slides, {name: picture(name) for name in names})
-    assert texts(deck) == [(f"The {name}", f"Note of {name}.\nMore.\nTitle of {name}\nReading of {name}.\n/{name}") for name in names]
+    assert texts(deck) == [
+        (f"The {name}", f"Note of {name}.\nMore.\nTitle of {name}\nReading of {name}.\n/{name}") for name in names
+    ]
     for name, slide in zip(names, deck.slides, strict=True):
         (shape,) = [each for each in slide.shapes if each.shape_type == PICTURE]
         assert shape.image.blob == picture(name).png

@@ -75,8 +75,7 @@ def test_the_slides_have_the_figures_of_every_view_as_pictures_and_their_caption
         assert "Model: all-MiniLM-L6-v2, revision" in shown_texts
         for each in shapes:
             width, height = each.image.size
-            assert width * 9 == height * 16
-            assert width >= 1600
+            assert 1600 <= width > height
             assert "all-MiniLM-L6-v2" in each.element.xpath(".//p:cNvPr")[0].get("descr")
     assert NOTE in deck.slides[0].notes_slide.notes_text_frame.text
     assert "“Mine.” and “Yours.”" in deck.slides[0].notes_slide.notes_text_frame.text

@@ -1,7 +1,7 @@
 // The drawing as a whole: what is chosen and open, and the requests to the server. Called again with every message and
 // every change of theme, on the same element. Opening draws at once; the server gets a message for the address and the parts.
 const MARGIN = 12, HEAD = 36; // at the sides of a saved drawing, and above it, for its title
-const SLIDE = [1600, 900], SLIDE_FLAT = 0.37, LEAST_ACROSS = 1600; // pixels of a slide, height of its place for a drawing as a share of the width, and pixels across any saved picture
+const SLIDE = [1600, 900], SLIDE_HIGH = { closed: 0.37, opened: 0.48 }, LEAST_ACROSS = 1600; // pixels of a slide, height of a drawing on it as a share of the width, pixels across any saved picture
 const PAPER = matchMedia("print"), PAPER_WIDTH = 1100;
 const ACCENT = { light: "#0072B2", dark: "#4FA3D6", print: "#0072B2" };
 
@@ -91,8 +91,8 @@ function dress(view) {
 
 // The frame that the drawing fills: the screen, a frame of another page, or that of a presenter, in which nothing is
 // scrolled; null on a page.
-function frameOf({ root, header, bar, sheet, slide }) {
-  if (slide) return { scale: 1, pixels: sheet.clientWidth * SLIDE_FLAT, presented: true };
+function frameOf({ root, header, bar, sheet, slide, path }) {
+  if (slide) return { scale: 1, pixels: sheet.clientWidth * SLIDE_HIGH[path.open === "" ? "closed" : "opened"], presented: true };
   const presented = getComputedStyle(root).getPropertyValue("--large") === "1", large = presented || root.getRootNode().fullscreenElement === root;
   if (PAPER.matches || (!large && header.controls)) return null;
   const height = window.innerHeight - (presented ? root.getBoundingClientRect().top + 8 : bar.offsetHeight + (large ? 32 : 2));
