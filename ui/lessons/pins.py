@@ -379,7 +379,7 @@ OPEN = "pins_open"
 """Session key: whether the panel of the pinned views is open. A number in the label of its button changes, which would
 close it."""
 TO_MAKE = "pinned_slides_to_make"
-"""Session key: whether the slides are made as soon as the panel is shown, since the missing views were drawn for them."""
+"""Session key: whether the slides are made once the panel is shown, since the missing views were drawn for them."""
 DRAWING = "pinned_views_drawn"
 """Session key: the running drawing; None for none."""
 

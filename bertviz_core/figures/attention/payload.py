@@ -1,8 +1,8 @@
 """Encode the message for the attention view: u32 length of the header, JSON header, then raw arrays.
 
 A weight is encoded as a whole number: the rounded square root of its share of the largest weight, so that small weights
-survive. value = scale * (code / levels)^2 with 255 or 65,535 levels; the square root is off by half a level at most, and
-by less than one where the weight is tiny: code 0 is a weight of exactly 0, which has no number in its cell.
+survive. value = scale * (code / levels)^2 with 255 or 65,535 levels; the square root is off by half a level at most,
+and by less than one for a tiny weight: code 0 is a weight of exactly 0, which has no number in its cell.
 """
 
 from collections.abc import Collection, Sequence

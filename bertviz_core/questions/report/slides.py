@@ -173,7 +173,7 @@ def _draw(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | Non
 
 
 def _add_figure(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | None) -> tuple[str, str, Box]:
-    """Place the picture of a slide, or its table; returns the line below it, how it is read, and the place of a note."""
+    """Place the picture or table of a slide; returns the line below it, how it is read, and the place of a note."""
     if picture is None and not content.sections:
         return "", "", (EDGE, MIDDLE, DECK_WIDE, DECK_HIGH)
     high = DECK_NOTED if content.note or content.heading else DECK_HIGH
