@@ -296,6 +296,8 @@ def pinned_report(views: PinnedViews) -> bytes:
 
 def slides_button(views: PinnedViews, file_name: str) -> None:
     """Show the button that makes the slides of the pinned views, their progress, or the button that saves them."""
+    wanted = session.stored(TO_MAKE)
+    session.store(TO_MAKE, False)
     file = DrawnFile("pinned_slides", slides_key(views), file_name, PPTX, "Save the slides", "pictures")
     if show_drawing(file):
         return
@@ -303,8 +305,7 @@ def slides_button(views: PinnedViews, file_name: str) -> None:
     if pressed and without_figures(views):
         draw_missing(slides=True)  # which comes back to this button
         st.rerun()
-    if pressed or session.stored(TO_MAKE):
-        session.store(TO_MAKE, False)
+    if pressed or wanted:
         start_drawing(file, picture_count(views), slide_maker(views))
         st.rerun()
 

@@ -66,8 +66,7 @@ class ReportSlide:
     @property
     def heading(self) -> str:
         """The title of what it shows, where that is another than its own."""
-        titles = [each.title for each in self.sections[:1] if each.title != self.title]
-        return titles[0] if titles else ""
+        return next((each.title for each in self.sections[:1] if each.title != self.title), "")
 
 
 def slides_of(report: Report) -> tuple[ReportSlide, ...]:
@@ -162,13 +161,8 @@ def _draw(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | Non
                 properties.set("rtl", "1")
     notes = slide.notes_slide.notes_text_frame
     if notes is not None:
-        parts = (
-            "" if heading.text_frame.text == title else title,
-            note,
-            _line(content.heading),
-            reading,
-            *map(_lines, content.more),
-        )
+        whole = "" if heading.text_frame.text == title else title
+        parts = (whole, note, _line(content.heading), reading, *map(_lines, content.more))
         notes.text = "\n".join(filter(None, parts))
 
 
