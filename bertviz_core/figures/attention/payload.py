@@ -60,7 +60,8 @@ def codes(weights: Weights, scale: float, bits: int) -> Codes:
     """Whole numbers from 0 to 2^bits - 1 for weights from 0 to scale; 0 only for 0."""
     levels = 2**bits - 1
     steps: Codes = np.sqrt(np.clip(weights / np.float32(scale), 0, 1)) * np.float32(levels) + np.float32(0.5)
-    return np.maximum(steps, weights > 0).astype(np.uint8 if bits == 8 else np.uint16)
+    steps[(weights > 0) & (steps < 1)] = 1
+    return steps.astype(np.uint8 if bits == 8 else np.uint16)
 
 
 def map_bits(cells: int) -> int:
