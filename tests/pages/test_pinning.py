@@ -142,7 +142,7 @@ def test_a_dropped_lesson_becomes_pinned_views_and_is_presented_step_by_step(mon
     links = addresses(component(at, "pinned_present")["links"])
     assert links["Present"].endswith(f"lesson={PINNED}&step=1&present=true")
     assert "no figures of 10 of the 10 views" in " ".join(each.value for each in at.caption)
-    assert at.button(key="pinned_draw").label == "Draw 10 views for the report"
+    assert at.button(key="pinned_draw").label == "Draw the 10 views that slides and report need"
     report = pinned_report(views(at)).decode()
     assert report.count(WITHOUT_FIGURE) == 10
     at.query_params.update({"lesson": PINNED, "step": "4", "present": "true"})
@@ -318,7 +318,7 @@ def test_a_drawing_that_is_stopped_leaves_the_other_views_without_figures() -> N
     whole = component(at, "pinned_next")["address"]
     browse(at, whole)
     assert at.text_area(key="text").value == "My own."
-    assert shown(at).button(key="pinned_draw").label == "Draw 10 views for the report"
+    assert shown(at).button(key="pinned_draw").label == "Draw the 10 views that slides and report need"
 
 
 def browse(at: AppTest, whole: str) -> None:

@@ -17,7 +17,7 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.errors import BertvizError, SupersededError, is_out_of_memory
-from bertviz_core.figures.base.export import Caption, caption_of, figure_json
+from bertviz_core.figures.base.export import NO_CAPTION, Caption, caption_of, figure_json
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.questions.report.sections import ReportSection
@@ -229,6 +229,8 @@ class ShownDrawing:
     """Writes it in a theme as a self-contained HTML page, in the state that the address of the view describes."""
     names: frozenset[str] = frozenset()
     """Names of the figures that show the same, as in `figure --list`."""
+    caption: Caption = NO_CAPTION
+    """That of its slide; its page has its own."""
 
 
 @dataclass(slots=True)
@@ -268,9 +270,9 @@ class ShownView:
         )
 
     def _figure(self, key: str, shown: ShownFigure | ShownDrawing, theme: Theme, tall: int) -> ReportSection:
-        if isinstance(shown, ShownDrawing):  # its page has the caption
+        if isinstance(shown, ShownDrawing):
             code, page = self.code.get(key, ""), shown.page(theme)
-            return ReportSection(f"view-{key}", shown.title, shown.title, None, Caption("", ()), code, HOW, page=page)
+            return ReportSection(f"view-{key}", shown.title, shown.title, None, shown.caption, code, HOW, page=page)
         spec, figure = shown.figure, cached_figure(shown.figure, theme)
         caption = caption_of(figure, shown.words, shown.models, shown.texts)
         slide = cached_figure(spec, replace(theme, tall=tall)) if tall else None

@@ -187,13 +187,13 @@ def _change_lesson(key: str) -> None:
 def _downloads(views: pins.PinnedViews) -> None:
     """The list as a lesson and as a report, and the way into the presenter's frame."""
     lesson = views.lesson()
-    name = file_name(lesson.title)
+    name, report = file_name(lesson.title), Path(file_name(views.title or pins.REPORT_TITLE)).stem
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
         save_button("Download as a lesson", lesson_yaml(lesson), name, "application/yaml", "pinned_lesson", icon=SAVE)
         missing = pins.without_figures(views)
         if missing:
             pressed = st.button(
-                f"Draw {counted(len(missing), 'view')} for the report",
+                f"Draw the {counted(len(missing), 'view').removeprefix('1 ')} that slides and report need",
                 key="pinned_draw",
                 icon=":material/draw:",
                 help="Shows each view that was not drawn in this session once, and comes back here.",
@@ -203,14 +203,14 @@ def _downloads(views: pins.PinnedViews) -> None:
                 st.rerun()
         label = "Download the report without them" if missing else "Download as a report"
         make = partial(pins.pinned_report, views)
-        save_button(label, make, f"{Path(name).stem}.html", "text/html", "pinned_report", icon=SAVE)
-        pins.slides_button(views, f"{Path(name).stem}.pptx")
+        save_button(label, make, f"{report}.html", "text/html", "pinned_report", icon=SAVE)
+        pins.slides_button(views, f"{report}.pptx")
         step_links([Place(lesson, 0).link("Present", main=True, present=True)], "pinned_present", "Present the views")
     if missing:
         have = "has" if len(missing) == 1 else "have"
         st.caption(
             f"The report would have no figures of {len(missing)} of the {len(views.pins)} views, which {have} not been "
-            "drawn in this session."
+            "drawn in this session. Make slides draws them first."
         )
 
 

@@ -221,7 +221,10 @@ def _fits(values: Sequence[str]) -> bool:
 
 
 def _title(page: str, query: Mapping[str, Sequence[str]]) -> str:
-    named = [f"{name} {query[name][-1]}" for name in IN_TITLES if name in query and _fits(query[name])]
+    values = {name: query[name][-1] for name in IN_TITLES if name in query and _fits(query[name])}
+    if "head" in values and (layer := session.stored("layer")):  # the first layer is not in the address
+        values = {"layer": str(layer), **values}
+    named = [f"{name} {value}" for name, value in values.items()]
     parts = [current_view(), *named]
     about = ", ".join(part for part in parts if part)
     return f"{PAGES[page].title}: {about}"[:100] if about else PAGES[page].title
@@ -293,10 +296,16 @@ def pinned_report(views: PinnedViews) -> bytes:
 
 def slides_button(views: PinnedViews, file_name: str) -> None:
     """Show the button that makes the slides of the pinned views, their progress, or the button that saves them."""
+    wanted = session.stored(TO_MAKE)
+    session.store(TO_MAKE, False)
     file = DrawnFile("pinned_slides", slides_key(views), file_name, PPTX, "Save the slides", "pictures")
     if show_drawing(file):
         return
-    if st.button("Make slides (PPTX)", key="pinned_slides_make", icon=":material/slideshow:", help=HELP):
+    pressed = st.button("Make slides (PPTX)", key="pinned_slides_make", icon=":material/slideshow:", help=HELP)
+    if pressed and without_figures(views):
+        draw_missing(slides=True)  # which comes back to this button
+        st.rerun()
+    if pressed or wanted:
         start_drawing(file, picture_count(views), slide_maker(views))
         st.rerun()
 
@@ -370,6 +379,8 @@ def _theme() -> Theme:
 OPEN = "pins_open"
 """Session key: whether the panel of the pinned views is open. A number in the label of its button changes, which would
 close it."""
+TO_MAKE = "pinned_slides_to_make"
+"""Session key: whether the slides are made once the panel is shown, since the missing views were drawn for them."""
 DRAWING = "pinned_views_drawn"
 """Session key: the running drawing; None for none."""
 
@@ -385,6 +396,8 @@ class ViewsToDraw:
     """Number of the view that is drawn, from 0; after the last one the number of views."""
     to_open: bool = True
     """Whether the browser has not opened it yet."""
+    slides: bool = False
+    """Whether the slides are made after the last one."""
 
     @property
     def is_over(self) -> bool:
@@ -397,11 +410,11 @@ class ViewsToDraw:
         return next((number for number, pin in pins if pin.token == self.tokens[self.at]), None)
 
 
-def draw_missing() -> None:
-    """Begin to draw the pinned views that have no figures, in the next run."""
+def draw_missing(slides: bool = False) -> None:
+    """Begin to draw the pinned views that have no figures, in the next run, and then the slides, if wanted."""
     query = [(name, value) for name in st.query_params for value in st.query_params.get_all(name)]
     tokens = tuple(pin.token for pin in without_figures(pinned_views()))
-    session.store(DRAWING, ViewsToDraw(tokens, address(visit().page, query)))
+    session.store(DRAWING, ViewsToDraw(tokens, address(visit().page, query), slides=slides))
 
 
 def current_drawing() -> ViewsToDraw | None:
@@ -433,6 +446,7 @@ def drawing_bar() -> None:
     if drawing.is_over:
         session.store(DRAWING, None)
         session.store(OPEN, True)
+        session.store(TO_MAKE, drawing.slides)
         return
     step = drawing.step()
     if step is None or (session.stored(TOUR) or ())[:2] != (PINNED, str(step + 1)):  # the reader went elsewhere
@@ -440,9 +454,9 @@ def drawing_bar() -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="pinned_drawing"):
         count = len(drawing.tokens)
-        st.progress(drawing.at / count, f"View {drawing.at + 1} of {count} is drawn for the report")
+        st.progress(drawing.at / count, f"View {drawing.at + 1} of {count} is drawn for slides and report")
         st.button("Skip this view", key="pinned_skip", on_click=_go_to, args=(drawing, drawing.at + 1))
-        st.button("Stop", key="pinned_stop", on_click=_go_to, args=(drawing, count))
+        st.button("Stop", key="pinned_stop", on_click=_go_to, args=(replace(drawing, slides=False), count))
 
 
 def draw_next() -> None:

@@ -200,7 +200,8 @@ def _all_heads(part: AllHeads, opened: SharedModel, ask: Ask, options: Options) 
     drawing.draw(Text(views.LABELS[weights], "caption"))
     if view_in_sight() is not None:
         names = ("lines" if state.look.lines else "attention", "atlas")
-        note_drawing(KEY, drawing.title, partial(drawing.page, most=REPORT_BYTES), names)
+        words = drawing.caption(drawing.scale, state.look.lines)
+        note_drawing(KEY, drawing.title, partial(drawing.page, most=REPORT_BYTES), names, words)
     place = st.empty()
     if not long:
         _open_head(drawing)

@@ -200,7 +200,7 @@ def _files(
         return journey_page(opened, options, theme, ending, change)[0]
 
     title = f"Journey of {quoted_text(tokens.text)} through {way.model}"
-    note_drawing(DRAWING, title, page, (SAME,))
+    note_drawing(DRAWING, title, page, (SAME,), journey_caption(way, change))
 
     def files() -> None:
         theme, medium = theme_named(chosen_theme() or session.theme_name()), chosen_medium()

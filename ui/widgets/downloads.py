@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.errors import BertvizError, Progress
-from bertviz_core.figures.base.export import COLUMN, COLUMN_MM, MEDIA, WIDTH, Caption, deck_tall
+from bertviz_core.figures.base.export import COLUMN, COLUMN_MM, MEDIA, NO_CAPTION, WIDTH, Caption, deck_tall
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import THEMES, WIDE, Theme
 from bertviz_core.tables.typeset import latex_table, markdown_table
@@ -39,13 +39,16 @@ def note_figure(
         view.figures[key] = ShownFigure(spec, caption, shown_models(models), read_texts(texts))
 
 
-def note_drawing(key: str, title: str, page: Callable[[Theme], str], names: Sequence[str]) -> None:
+def note_drawing(
+    key: str, title: str, page: Callable[[Theme], str], names: Sequence[str], caption: Caption = NO_CAPTION
+) -> None:
     """Record a drawing that code in the browser makes, for a report of its view, if one was requested.
 
     `page` writes it as a self-contained HTML page; the figures of these names, as in `figure --list`, show the same.
+    The caption is that of its slide.
     """
     if (view := view_in_sight()) is not None:
-        view.figures[key] = ShownDrawing(title, page, frozenset(names))
+        view.figures[key] = ShownDrawing(title, page, frozenset(names), caption)
 
 
 def note_table(title: str, table: pd.DataFrame) -> None:

@@ -1,7 +1,8 @@
 """Encode the message for the attention view: u32 length of the header, JSON header, then raw arrays.
 
 A weight is encoded as a whole number: the rounded square root of its share of the largest weight, so that small weights
-survive. value = scale * (code / levels)^2 with 255 or 65,535 levels; the square root is off by half a level at most.
+survive. value = scale * (code / levels)^2 with 255 or 65,535 levels; the square root is off by half a level at most,
+and by less than one for a tiny weight: code 0 is a weight of exactly 0, which has no number in its cell.
 """
 
 from collections.abc import Collection, Sequence
@@ -56,9 +57,10 @@ Codes = UInt[np.ndarray, "..."]
 
 
 def codes(weights: Weights, scale: float, bits: int) -> Codes:
-    """Whole numbers from 0 to 2^bits - 1 for weights from 0 to scale."""
+    """Whole numbers from 0 to 2^bits - 1 for weights from 0 to scale; 0 only for 0."""
     levels = 2**bits - 1
     steps: Codes = np.sqrt(np.clip(weights / np.float32(scale), 0, 1)) * np.float32(levels) + np.float32(0.5)
+    steps[(weights > 0) & (steps < 1)] = 1
     return steps.astype(np.uint8 if bits == 8 else np.uint16)
 
 

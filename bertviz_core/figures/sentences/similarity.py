@@ -85,9 +85,9 @@ def name_rows(figure: go.Figure, names: Sequence[str], pixels: float) -> float:
 
 
 def number_columns(figure: go.Figure, numbers: Sequence[int], sentences: Sequence[str], theme: Theme) -> int:
-    """Label columns with the numbers of their sentences, from 0, and first words if they fit; return the margin."""
+    """Number columns from 0, with first words of their sentences if they fit, not on a slide; return the margin."""
     figure.update_xaxes(number_axis(numbers), range=[-0.5, len(numbers) - 0.5])
-    if len(numbers) > WORDED or theme.pixels < WIDE:
+    if len(numbers) > WORDED or theme.pixels < WIDE or theme.tall:
         return 36
     words = [f"{number + 1}  {sentence_text(text, COLUMN)}" for number, text in zip(numbers, sentences, strict=True)]
     figure.update_xaxes(ticktext=words, tickangle=30, automargin=False, tickfont={"size": SIZE - 1})

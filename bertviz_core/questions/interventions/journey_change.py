@@ -155,7 +155,7 @@ def _check(name: str, at: int, count: int, where: str) -> None:
 
 
 EMBEDDINGS = "embeddings"
-WHAT_OPENS = "The parts of the chosen token open; every number was computed by the model."
+WHAT_OPENS = "The parts of the chosen token can be opened; every number was computed by the model."
 
 
 def drawn_text(opened: Opened, options: Options, change: DrawnChange | None) -> tuple[Journey, Options]:

@@ -97,7 +97,8 @@ def _section(section: ReportSection, theme: Theme) -> str:
         drawing += f'<p class="note">{_text(section.note)}</p>'
     if section.table is not None:
         drawing += f'<div class="drawing">{_table(section.table)}</div>'
-    caption = f"<figcaption>{html.escape(section.caption.line)}</figcaption>" if section.caption.line else ""
+    words = "" if section.page else html.escape(section.caption.line)
+    caption = f"<figcaption>{words}</figcaption>" if words else ""
     code = f"<details><summary>{_text(section.code_title)}</summary><code>{html.escape(section.code)}</code></details>"
     return (
         f'<section id="{section.name}"><h2>{_text(section.title)}</h2><figure>{drawing}'

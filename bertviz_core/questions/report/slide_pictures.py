@@ -1,11 +1,15 @@
 """Pictures of the sections of a report for its slides, drawn by a browser."""
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bertviz_core.errors import Progress
+from bertviz_core.figures.base.axes import wrapped
 from bertviz_core.figures.base.export import (
+    DECK_WIDE,
     NO_CAPTION,
+    Caption,
     captioned_svg,
     deck_tall,
     description,
@@ -16,6 +20,10 @@ from bertviz_core.figures.base.style import Theme
 from bertviz_core.questions.report.drawing_files import page_drawing
 from bertviz_core.questions.report.figure_files import Renderer, browser, by_browser, image_of
 from bertviz_core.questions.report.sections import ReportSection
+
+POINTS, LINE_SIZE = 72, 11
+"""Points per inch, and the smallest letters of the line below a picture that is one line."""
+HASH = re.compile("[0-9a-f]{40,64}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +36,17 @@ class SlidePicture:
     """How it is read, and its model and text; may be empty."""
     alt: str
     """Text alternative for screen readers."""
+    line: str = ""
+    """What of the reading stands on the slide; "" for all of it."""
+
+
+def slide_line(caption: Caption) -> str:
+    """The caption with short revisions, on a slide; without its words where they make it longer than a line."""
+    models = tuple((name, revision[:12] if HASH.fullmatch(revision) else revision) for name, revision in caption.models)
+    whole = replace(caption, models=models).line
+    bare = replace(caption, models=models, words="").line
+    fits = len(wrapped(whole, DECK_WIDE * POINTS, LINE_SIZE)) < 2
+    return whole if fits or not bare else bare
 
 
 def slide_pictures(
@@ -64,15 +83,11 @@ def slide_pictures(
 async def _picture(started: Renderer, section: ReportSection, theme: Theme) -> SlidePicture:
     if section.page:
         drawing = await page_drawing(started, section.page, slide=True)
-        svg, reading, alt = (
-            drawing.captioned(theme, NO_CAPTION),
-            section.caption.line or drawing.caption,
-            drawing.caption,
-        )
+        svg, reading, alt = drawing.captioned(theme, NO_CAPTION), drawing.caption, drawing.caption
     else:
         reading, alt = section.caption.line, description(section.alt, section.caption)
         svg = captioned_svg(await _plotly_svg(started, section), section.title, NO_CAPTION, theme, alt)
-    return SlidePicture(await image_of(started, ".png", svg, theme, alt), reading, alt)
+    return SlidePicture(await image_of(started, ".png", svg, theme, alt), reading, alt, slide_line(section.caption))
 
 
 async def _plotly_svg(started: Renderer, section: ReportSection) -> str:

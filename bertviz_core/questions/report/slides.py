@@ -6,6 +6,7 @@ Positions are in inches, sizes of letters in points. A text without room is cut 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -16,29 +17,32 @@ from bertviz_core.lazy_imports import optional
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.report.page import cell_text
 from bertviz_core.questions.report.sections import Report, ReportSection
-from bertviz_core.questions.report.slide_pictures import SlidePicture
+from bertviz_core.questions.report.slide_pictures import POINTS, SlidePicture, slide_line
 from bertviz_core.text import is_right_to_left
+from bertviz_core.version import __version__
 
 if TYPE_CHECKING:
     from pptx.presentation import Presentation
     from pptx.slide import Slide as DrawnSlide
     from pptx.text.text import TextFrame
 
-EMU, POINTS = 914_400, 72
-"""English metric units, in which the file has lengths, and points per inch."""
+EMU = 914_400
+"""English metric units per inch, in which the file has lengths."""
 PAGE_WIDTH, HEIGHT, EDGE = 13 + 1 / 3, 7.5, 0.5
 """Inches: the size of a slide, 16:9, and its margin."""
-TITLE_BOX = (EDGE, 0.3, PAGE_WIDTH - 2 * EDGE, 0.85)
+TITLE_BOX = (EDGE, 0.2, PAGE_WIDTH - 2 * EDGE, 0.85)
 MIDDLE, BOTTOM = 1.3, 1.3 + DECK_HIGH
 """Inches: top and bottom of the space between the title and the reading."""
-NOTE_BOX = (EDGE, MIDDLE, DECK_WIDE, 0.65)
-"""Place of a note above a picture: two lines."""
+NOTE_BOX, HEADING_BOX = (EDGE, 1.05, DECK_WIDE, 0.65), (EDGE, 1.72, DECK_WIDE, 0.3)
+"""Places of a note above a picture, two lines, and of the picture's own heading."""
 READING_BOX = (EDGE, 6.65, PAGE_WIDTH - 2 * EDGE, 0.6)
 TITLE_SIZES, NOTE_SIZES, READING_SIZES, CELL_SIZE = (30, 26, 22), (20, 18, 16, 14), (12, 11, 10), 12
+HEADING_SIZES = (16, 14, 12)
 LINE = 1.2
 """Height of a line as a share of its letters."""
 MOST_ROWS, MOST_COLUMNS, ROW = 12, 6, 0.34
 """Size of a table on a slide, and the height of a row in inches."""
+MAKER = f"Inside BERT {__version__}"
 LAYOUT = 5
 """Number of the layout "Title Only" in the template of python-pptx."""
 NO_CHARACTERS = {code: f"U+{code:04X}" for code in (0xFFFE, 0xFFFF)}
@@ -58,8 +62,11 @@ class ReportSlide:
     """Its figures and tables."""
     more: tuple[str, ...] = field(default=())
     """Texts that only the notes of the first slide contain."""
-    count: str = ""
-    """Which of several slides it is, such as "(2 of 2)": it follows the title, and stays where the title is cut."""
+
+    @property
+    def heading(self) -> str:
+        """The title of what it shows, where that is another than its own."""
+        return next((each.title for each in self.sections[:1] if each.title != self.title), "")
 
 
 def slides_of(report: Report) -> tuple[ReportSlide, ...]:
@@ -99,7 +106,9 @@ def slides_file(
     deck = require_slides()()
     _widen(deck)
     properties = deck.core_properties
-    properties.title, properties.author, properties.comments = _cut(title), _cut(author), _cut(about)
+    properties.title, properties.author, properties.comments = _cut(title), _cut(author or MAKER), _cut(about)
+    properties.last_modified_by = MAKER
+    properties.created = properties.modified = datetime.now(UTC).replace(tzinfo=None)  # as the library writes UTC
     for each in (part for whole in slides for part in _parts(whole, pictures)):
         slide = deck.slides.add_slide(deck.slide_layouts[LAYOUT])
         _draw(slide, each, next((pictures[one.name] for one in each.sections if one.name in pictures), None), theme)
@@ -109,18 +118,13 @@ def slides_file(
 
 
 def _parts(slide: ReportSlide, pictures: Mapping[str, SlidePicture]) -> list[ReportSlide]:
-    """A slide for each picture or table, numbered in the title where there are several; the note is on the first.
+    """A slide for each picture or table: the first with title and note, the others with the titles of what they show.
 
     Sections with neither have no slide.
     """
     shown = [each for each in slide.sections if each.name in pictures or each.table is not None]
-    if len(shown) < 2:
-        return [replace(slide, sections=tuple(shown))]
-    first, *others = (
-        replace(slide, count=f"({place} of {len(shown)})", sections=(each,))
-        for place, each in enumerate(shown, start=1)
-    )
-    return [first, *(replace(each, note="", more=()) for each in others)]
+    first = replace(slide, sections=tuple(shown[:1]))
+    return [first, *(ReportSlide(each.title, sections=(each,)) for each in shown[1:])]
 
 
 def _widen(deck: "Presentation") -> None:
@@ -137,17 +141,17 @@ def _draw(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | Non
     """Draw title, figure and texts of a slide, and write its notes, which have every text whole."""
     slide.background.fill.solid()
     slide.background.fill.fore_color.rgb = _colour(theme.paper)
-    title, note, heading = _line(f"{content.title} {content.count}"), _lines(content.note), slide.shapes.title
+    title, note, heading = _line(content.title), _lines(content.note), slide.shapes.title
     if heading is None:
         raise ValueError("the layout has no title")
     heading.left, heading.top, heading.width, heading.height = map(_emu, TITLE_BOX)
-    named = title.removesuffix(content.count)
-    _write(heading.text_frame, named, TITLE_BOX, TITLE_SIZES, theme.text, end=content.count)
+    _write(heading.text_frame, title, TITLE_BOX, TITLE_SIZES, theme.text)
     heading.text_frame.paragraphs[0].font.bold = True
-    reading, above = _add_figure(slide, content, picture)
+    line, reading, above = _add_figure(slide, content, picture)
     for words, box, sizes, colour in (
         (note, above, NOTE_SIZES, theme.text),
-        (reading, READING_BOX, READING_SIZES, theme.muted),
+        (_line(content.heading), HEADING_BOX, HEADING_SIZES, theme.text),
+        (line, READING_BOX, READING_SIZES, theme.muted),
     ):
         if words:
             _write(slide.shapes.add_textbox(*map(_emu, box)).text_frame, words, box, sizes, colour)
@@ -157,23 +161,24 @@ def _draw(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | Non
                 properties.set("rtl", "1")
     notes = slide.notes_slide.notes_text_frame
     if notes is not None:
-        parts = ("" if heading.text_frame.text == title else title, note, reading, *map(_lines, content.more))
+        whole = "" if heading.text_frame.text == title else title
+        parts = (whole, note, _line(content.heading), reading, *map(_lines, content.more))
         notes.text = "\n".join(filter(None, parts))
 
 
-def _add_figure(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | None) -> tuple[str, Box]:
-    """Place the picture of a slide, or its table; returns how it is read, and the place that is left for a note."""
+def _add_figure(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | None) -> tuple[str, str, Box]:
+    """Place the picture or table of a slide; returns the line below it, how it is read, and the place of a note."""
     if picture is None and not content.sections:
-        return "", (EDGE, MIDDLE, DECK_WIDE, DECK_HIGH)
-    high = DECK_NOTED if content.note else DECK_HIGH
+        return "", "", (EDGE, MIDDLE, DECK_WIDE, DECK_HIGH)
+    high = DECK_NOTED if content.note or content.heading else DECK_HIGH
     box = (EDGE, BOTTOM - high, DECK_WIDE, high)
     if picture is not None:
         _add_picture(slide, picture, box)
-        return _line(picture.reading), NOTE_BOX
+        return _line(picture.line or picture.reading), _line(picture.reading), NOTE_BOX
     (each,) = content.sections
     left_out = "" if each.table is None else _add_table(slide, each.table, box)
-    readings = (f"{each.title}.", left_out, each.caption.line)
-    return _line(" ".join(filter(None, readings))), NOTE_BOX
+    line, reading = (_line(f"{left_out} {words}") for words in (slide_line(each.caption), each.caption.line))
+    return line, reading, NOTE_BOX
 
 
 def _add_picture(slide: "DrawnSlide", picture: SlidePicture, box: Box) -> None:
@@ -212,13 +217,11 @@ def _add_table(slide: "DrawnSlide", table: "pd.DataFrame", box: Box) -> str:
     return f"Shown are {' and '.join(omitted)}." if omitted else ""
 
 
-def _write(
-    frame: "TextFrame", text: str, box: Box, sizes: Sequence[int], colour: str, bare: bool = True, end: str = ""
-) -> None:
-    """Write a text into a frame, in the largest letters with which it fits; cut before its end if it fits with none."""
+def _write(frame: "TextFrame", text: str, box: Box, sizes: Sequence[int], colour: str, bare: bool = True) -> None:
+    """Write a text into a frame, in the largest letters with which it fits; cut if it fits with none."""
     from pptx.enum.text import MSO_AUTO_SIZE, PP_ALIGN
 
-    shown, size = _fitting(text, box, sizes, end)
+    shown, size = _fitting(text, box, sizes)
     frame.word_wrap, frame.auto_size = True, MSO_AUTO_SIZE.NONE
     if bare:
         frame.margin_left = frame.margin_right = frame.margin_top = frame.margin_bottom = _emu(0)
@@ -232,17 +235,16 @@ def _write(
                 run.font.color.rgb = _colour(colour)
 
 
-def _fitting(text: str, box: Box, sizes: Sequence[int], end: str = "") -> tuple[str, int]:
-    """The text with its end, and the size of its letters; with the smallest, its beginning, as far as there is room."""
+def _fitting(text: str, box: Box, sizes: Sequence[int]) -> tuple[str, int]:
+    """The text, and the size of its letters; with the smallest, its beginning, as far as there is room."""
     for size in sizes:
-        if _fits(text + end, box, size):
-            return text + end, size
-    after = f"… {end}".rstrip()
+        if _fits(text, box, size):
+            return text, size
     low, high, size = 0, len(text), sizes[-1]
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if _fits(text[:middle] + after, box, size) else (low, middle - 1)
-    return text[:low].rstrip() + after, size
+        low, high = (middle, high) if _fits(f"{text[:middle]}…", box, size) else (low, middle - 1)
+    return f"{text[:low].rstrip()}…", size
 
 
 def _fits(text: str, box: Box, size: int) -> bool:

@@ -1,7 +1,7 @@
 // The drawing as a whole: what is chosen and open, and the requests to the server. Called again with every message and
 // every change of theme, on the same element. Opening draws at once; the server gets a message for the address and the parts.
 const MARGIN = 12, HEAD = 36; // at the sides of a saved drawing, and above it, for its title
-const SLIDE = [1600, 900], LEAST_ACROSS = 1600; // pixels of a slide, and across any saved picture
+const SLIDE = [1600, 900], SLIDE_HIGH = { closed: 0.37, opened: 0.48 }, LEAST_ACROSS = 1600; // pixels of a slide, height of a drawing on it as a share of the width, pixels across any saved picture
 const PAPER = matchMedia("print"), PAPER_WIDTH = 1100;
 const ACCENT = { light: "#0072B2", dark: "#4FA3D6", print: "#0072B2" };
 
@@ -91,7 +91,8 @@ function dress(view) {
 
 // The frame that the drawing fills: the screen, a frame of another page, or that of a presenter, in which nothing is
 // scrolled; null on a page.
-function frameOf({ root, header, bar, sheet }) {
+function frameOf({ root, header, bar, sheet, slide, path }) {
+  if (slide) return { scale: 1, pixels: sheet.clientWidth * SLIDE_HIGH[path.open === "" ? "closed" : "opened"], presented: true };
   const presented = getComputedStyle(root).getPropertyValue("--large") === "1", large = presented || root.getRootNode().fullscreenElement === root;
   if (PAPER.matches || (!large && header.controls)) return null;
   const height = window.innerHeight - (presented ? root.getBoundingClientRect().top + 8 : bar.offsetHeight + (large ? 32 : 2));
@@ -235,11 +236,11 @@ function buildBar(view) {
 }
 
 // What is on the screen as a file, with what it is of; without what only helps to use it.
-function captioned(view, alone = true) {
-  view.filed = true;
+function captioned(view, alone = true, slide = false) {
+  Object.assign(view, { filed: true, slide });
   draw(view);
   const svg = asFile(view, alone);
-  view.filed = false;
+  Object.assign(view, { filed: false, slide: false });
   draw(view);
   return svg;
 }
@@ -271,7 +272,7 @@ function answer(view, detail) {
   const { header } = view, { look } = header;
   if (!view.root.isConnected) return;
   header.look = detail.look ?? look;
-  detail.svg = new XMLSerializer().serializeToString(captioned(view, false));
+  detail.svg = new XMLSerializer().serializeToString(captioned(view, false, detail.slide));
   header.look = look;
   draw(view);
 }
@@ -324,5 +325,5 @@ function startAlone() {
   // In a frame of a page on paper, the height of the window is that of the frame.
   document.querySelector(".journey").classList.toggle("framed", window.parent !== window);
   journeyView({ data, parentElement: document.body, setStateValue: null });
-  document.picture = () => new XMLSerializer().serializeToString(captioned(document.querySelector(".journey").view, false));
+  document.picture = (_, slide) => new XMLSerializer().serializeToString(captioned(document.querySelector(".journey").view, false, slide));
 }

@@ -203,7 +203,7 @@ function drawBehind(view, svg, column, stage) {
   const part = { pooler: "pooler", "task head": "task head", aside: "task head", norm: "layer_norm", decoder: "decoder" }[stage.kind];
   const run = isRun(view, stage), aside = stage.kind === "pooler" && !view.header.ending; // nothing that is drawn is read off it
   const [short] = stage.name.split(" after "), own = stageWords(view, stage), filled = run && !aside;
-  const forms = [...(!aside ? [] : stage.note ? [`${own}: unused. ${stage.note}`, `${own}: ${stage.note.replace("Sentence vectors", "sentences")}`.slice(0, -1), `${own}: unused`] : [`${own}: reads the first token`, `${own}: of token 0`]), own, `${short} (not run)`, short].filter((words) => !run || !words.endsWith("(not run)"));
+  const forms = [...(!aside ? [] : stage.note ? [`${own}: unused. ${stage.note}`, `${own}, unused: ${stage.note.replace("Sentence vectors", "sentences")}`.slice(0, -1), `${own}: unused`] : [`${own}: reads the first token`, `${own}: of token 0`]), own, `${short} (not run)`, short].filter((words) => !run || !words.endsWith("(not run)"));
   const node = el("g", {},
     el("rect", { x: column.x, y: plan.top, width: column.w, height: plan.body, rx: 5, fill: filled ? look.parts[part] : look.paper,
       stroke: look.parts[part], "stroke-width": 1.5, "stroke-dasharray": run ? null : "4 3" }),
