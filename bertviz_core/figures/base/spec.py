@@ -243,6 +243,7 @@ def _lay_bars_down(figure: go.Figure, theme: Theme) -> None:
     bars = _standing_bars(figure)
     if len(bars) != 1:
         return
+    bars[0].orientation = "h"  # before the width is taken: beside the plot it leaves its room
     pixels = plot_width(figure, theme)
     lines = wrapped_label(bars[0].title.text or "", UNIT * pixels, TEXT_SIZE)
     # The second line of a title is at the height of the ticks, which may then be rotated.
@@ -253,7 +254,6 @@ def _lay_bars_down(figure: go.Figure, theme: Theme) -> None:
     # Plotly removes spaces at the end of a title, but none in a tag.
     title = "<br>".join(f"{line}<i>{spaces}</i>" for line in lines)
     bars[0].update(
-        orientation="h",
         # This side places the title before the bar. In a container plotly draws the frame beside the colours.
         title={"text": title, "side": "right", "font": {"size": TEXT_SIZE}},
         thickness=10,

@@ -395,7 +395,8 @@ def format_map(formats: Sequence[RoundedFormat], by: str, title: str, theme: The
     rows = [drawn_parts(each, by) for each in formats]
     values = np.array([[part.relative_error for part in row] for row in rows], dtype=np.float64)
     columns = values.shape[1]
-    scale = number_scale(values.reshape(-1).tolist(), "relative error", theme, logarithmic=True)
+    unit = "error" if theme.narrow else "relative error"  # beside a bar below the map, whose ticks need the room
+    scale = number_scale(values.reshape(-1).tolist(), unit, theme, logarithmic=True)
     labels = [_label(each, theme) for each in formats]
     beside = 16 + max((label_width(label, NAME_SIZE) for label in labels), default=0.0)
     cell = max(theme.pixels - BAR_ROOM - beside, 1) / max(columns, 1)

@@ -152,8 +152,9 @@ def sizes(read: Tokens) -> Iterator[Part]:
     if (words := _words(read)) is not None:
         marked = {pair for pair in zip(read.sequence, read.word_ids or (), strict=False) if pair[1] is not None}
         if others := len(marked) - words:
-            what = "is" if others == 1 else "are"
-            yield Text(f"Words: {others} more, numbered in the column word, {what} punctuation alone.", "caption")
+            yield Text(
+                f"Not among the words, but numbered in the column word: {others} of punctuation alone.", "caption"
+            )
     if special:
         shown = dict.fromkeys(read.tokens[position] for position in np.flatnonzero(read.special))
         listed = escape_markdown(", ".join(shown))
