@@ -5,9 +5,9 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import WAIT_MS
+from tests.browser.conftest import WAIT_MS, until
 
 pytestmark = pytest.mark.browser
 STAGE = ".corpus-map .stage"
@@ -77,3 +77,48 @@ def test_a_shared_area_of_the_map_is_the_same_in_another_browser(page: Page, ser
     page.goto("about:blank")
     page.goto(address)
     expect(status).to_contain_text(words.split(".")[0], timeout=3 * WAIT_MS)
+
+
+@pytest.mark.slow
+def test_by_touch_a_tap_shows_a_text_one_finger_scrolls_the_page_and_two_move_the_map(
+    browser: Browser, server: str
+) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(f"{server}/corpus?corpus=made&view=Map&area=-0.12,0.12,-0.12,0.12")
+    stage, status = page.locator(STAGE), page.locator(".corpus-map .status")
+    expect(status).to_contain_text("tap a point", timeout=3 * WAIT_MS)
+    stage.scroll_into_view_if_needed()
+    box = stage.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    tip = page.locator(".corpus-map .tip")
+    for place in range(72):
+        page.touchscreen.tap(x + 40 * (place % 8 - 4), y + 40 * (place // 8 - 4))
+        if tip.is_visible():
+            break
+    expect(tip).to_have_text(re.compile(r"^\d+ +\S"))
+    session, address = context.new_cdp_session(page), page.url
+
+    def fingers(kind: str, *places: tuple[float, float]) -> None:
+        points = [{"x": across, "y": down, "id": number} for number, (across, down) in enumerate(places)]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    scrolled = "document.querySelector('[data-testid=stMain]').scrollTop"
+    before = page.evaluate(scrolled)
+    fingers("touchStart", (x, y))
+    for step in range(1, 9):
+        fingers("touchMove", (x, y + 15 * step))
+    fingers("touchEnd")
+    until(page, f"{scrolled} < {before}")
+    assert page.url == address
+    fingers("touchStart", (x - 20, y))
+    fingers("touchStart", (x - 20, y), (x + 20, y))
+    for step in range(1, 9):
+        fingers("touchMove", (x - 20 - 5 * step, y), (x + 20 + 5 * step, y))
+    fingers("touchEnd")
+    expect(page).not_to_have_url(address)
+    left, right = [float(end) for end in parse_qs(urlsplit(page.url).query)["area"][0].split(",")][:2]
+    start, end = [float(each) for each in parse_qs(urlsplit(address).query)["area"][0].split(",")][:2]
+    assert 0.25 < (right - left) / (end - start) < 0.45  # three times as far apart
+    context.close()

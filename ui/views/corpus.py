@@ -115,7 +115,11 @@ def _scene(opened: SharedCorpus, part: CorpusPlane, window: MapWindow, identity:
     shown = map_points(placed.points, window)
     has_text, few = TEXT_COLUMN in corpus.columns, len(shown.rows) <= TEXTS_SHOWN
     if has_text:
-        read = "Point at a row to read its text." if few else f"Zoom in to {TEXTS_SHOWN} or fewer to read their texts."
+        read = (
+            "Point at or tap a point to read its text."
+            if few
+            else f"Zoom in to {TEXTS_SHOWN} or fewer to read their texts."
+        )
         words = f"{words} {read}"
     return replace(
         scene,

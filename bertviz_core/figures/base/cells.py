@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import text_width
 from bertviz_core.figures.base.marks import add_words
-from bertviz_core.figures.base.style import colour_bar, text_on
+from bertviz_core.figures.base.style import Theme, colour_bar, text_on
 
 SIZES = (14, 13, 12, 11)
 """Font sizes of the numbers in pixels; the largest that fits is used."""
@@ -95,6 +95,12 @@ def cell_gaps(room: tuple[float, float], shape: tuple[int, int]) -> dict[str, in
     """
     rows, columns = shape
     return {"xgap": int(room[0] >= LEAST_CELL * columns), "ygap": int(room[1] >= LEAST_CELL * rows)}
+
+
+def bordered(figure: go.Figure, theme: Theme) -> go.Figure:
+    """Draw gaps and the edge of maps, so that a cell in the colour of the paper is not taken for a missing one."""
+    line = {"showline": True, "mirror": True, "linecolor": theme.muted, "linewidth": 1}
+    return figure.update_layout(plot_bgcolor=theme.grid).update_xaxes(line).update_yaxes(line)
 
 
 def add_cells(

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import even_axes
-from bertviz_core.figures.base.cells import add_cells
+from bertviz_core.figures.base.cells import add_cells, bordered
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, colour_bar, escape, layout
 
 MOST_HEADS, MOST_LAYERS = 16, 14
@@ -82,7 +82,7 @@ def head_panels(panels: Sequence[Panel], grid: PanelGrid, title: str, theme: The
         _add_map(figure, panel, index, (left, bottom, width), grid, theme)
         named = "head" if last or grid.every_line_named else ""
         figure.update_layout(_axes(panel, index, (left, bottom, width), grid.tall, named))
-    return even_axes(figure.update_layout(margin=dict(grid.margin)), theme)
+    return even_axes(bordered(figure.update_layout(margin=dict(grid.margin)), theme), theme)
 
 
 def _add_map(

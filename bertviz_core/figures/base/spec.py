@@ -77,7 +77,7 @@ def fitted(figure: go.Figure, theme: Theme) -> go.Figure:
         _wrap_axis_titles(figure, theme)
     for bar in _standing_bars(figure):
         title = 2 * TEXT_SIZE if bar.title.text and bar.title.side == "top" else 0
-        thin_ticks(bar, 1.3 * TEXT_SIZE, _plot_height(figure) - _taken_below(figure) - title)
+        thin_ticks(bar, lambda _: 1.3 * TEXT_SIZE, _plot_height(figure) - _taken_below(figure) - title)
     _make_room_above(figure, theme)
     figure.layout.meta = {"pixels": theme.pixels}
     return figure
@@ -243,6 +243,7 @@ def _lay_bars_down(figure: go.Figure, theme: Theme) -> None:
     bars = _standing_bars(figure)
     if len(bars) != 1:
         return
+    bars[0].orientation = "h"  # before the width is taken: beside the plot it leaves its room
     pixels = plot_width(figure, theme)
     lines = wrapped_label(bars[0].title.text or "", UNIT * pixels, TEXT_SIZE)
     # The second line of a title is at the height of the ticks, which may then be rotated.
@@ -253,7 +254,6 @@ def _lay_bars_down(figure: go.Figure, theme: Theme) -> None:
     # Plotly removes spaces at the end of a title, but none in a tag.
     title = "<br>".join(f"{line}<i>{spaces}</i>" for line in lines)
     bars[0].update(
-        orientation="h",
         # This side places the title before the bar. In a container plotly draws the frame beside the colours.
         title={"text": title, "side": "right", "font": {"size": TEXT_SIZE}},
         thickness=10,
@@ -263,7 +263,7 @@ def _lay_bars_down(figure: go.Figure, theme: Theme) -> None:
     )
     # Beside a title of several lines only the labels of both ends have room.
     room = LENGTH * pixels - label_width(title, TEXT_SIZE) - GAP if one else 0.0
-    thin_ticks(bars[0], 2 * half + GAP, room)
+    thin_ticks(bars[0], lambda word: label_width(word, TEXT_SIZE) + GAP, room)
     _grow(figure, "b", LYING)
 
 

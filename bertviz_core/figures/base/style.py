@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -372,13 +373,18 @@ def colour_bar(
     }
 
 
-def thin_ticks(bar: Any, each_takes: float, pixels: float) -> None:
-    """Keep as many ticks of a bar as have room along it, evenly, with both ends."""
+def thin_ticks(bar: Any, taken: Callable[[str], float], pixels: float) -> None:
+    """Keep as many ticks of a bar as have room along it, evenly, with both ends; a word takes this many pixels."""
     words, places = list(bar.ticktext or ()), list(bar.tickvals or ())
     last = len(words) - 1
     if last > 1:
-        least = min(max(1, math.ceil(each_takes * last / max(pixels, 1.0))), last)
-        every = next(each for each in range(least, last + 1) if last % each == 0)
+        fits = (
+            each
+            for each in range(1, last)
+            if last % each == 0
+            and all((taken(a) + taken(b)) / 2 <= pixels * each / last for a, b in pairwise(words[::each]))
+        )
+        every = next(fits, last)
         bar.tickvals, bar.ticktext = places[::every], words[::every]
 
 

@@ -22,7 +22,7 @@ from bertviz_core.checkpoints.results import (
 )
 from bertviz_core.checkpoints.tables import histogram_frame, parts_frame, statistics_frame
 from bertviz_core.figures.base.axes import even_axes, label_width
-from bertviz_core.figures.base.cells import cell_gaps, colour_at, number_size
+from bertviz_core.figures.base.cells import bordered, cell_gaps, colour_at, number_size
 from bertviz_core.figures.base.marks import add_bars, add_line, add_words, row_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import (
@@ -395,12 +395,13 @@ def format_map(formats: Sequence[RoundedFormat], by: str, title: str, theme: The
     rows = [drawn_parts(each, by) for each in formats]
     values = np.array([[part.relative_error for part in row] for row in rows], dtype=np.float64)
     columns = values.shape[1]
-    scale = number_scale(values.reshape(-1).tolist(), "relative error", theme, logarithmic=True)
+    unit = "error" if theme.narrow else "relative error"  # beside a bar below the map, whose ticks need the room
+    scale = number_scale(values.reshape(-1).tolist(), unit, theme, logarithmic=True)
     labels = [_label(each, theme) for each in formats]
     beside = 16 + max((label_width(label, NAME_SIZE) for label in labels), default=0.0)
     cell = max(theme.pixels - BAR_ROOM - beside, 1) / max(columns, 1)
     figure = go.Figure(layout=layout(theme, escape(title), height=FORMATS_AROUND + max(ROW * len(rows), LEAST_ROWS)))
-    figure.update_layout(coloraxis=scale.axis, plot_bgcolor=theme.grid)
+    figure.update_layout(coloraxis=scale.axis)
     names = [[f"{each.name}, {part.name}" for part in row] for each, row in zip(formats, rows, strict=True)]
     number_cells(figure, values, range(columns), names, scale, (cell * columns, float(ROW * len(rows))))
     every = max(1, -(-columns // MOST_NUMBERED))
@@ -409,7 +410,7 @@ def format_map(formats: Sequence[RoundedFormat], by: str, title: str, theme: The
         tickvals=list(range(0, columns, every)), ticktext=ticks[::every], showgrid=False, title=by,
         tickangle=-40 if max(map(len, ticks)) * 8 > cell else 0,
     )  # fmt: skip
-    return even_axes(figure.update_yaxes(row_axis(labels)), theme)
+    return even_axes(bordered(figure.update_yaxes(row_axis(labels)), theme), theme)
 
 
 def _label(rounded: RoundedFormat, theme: Theme) -> str:

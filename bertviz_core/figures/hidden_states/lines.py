@@ -156,11 +156,12 @@ def word_curve(comparison: WordComparison, title: str, theme: Theme) -> go.Figur
     labels = [*(["word<br>table"] if table else []), "embeddings", *map(str, range(len(curve) - 1))]
     words = [*(["row of the word table"] if table else []), *(state_name(state) for state in range(len(curve)))]
     every = max(1, -(-len(values) * NUMBER_PIXELS // (theme.pixels - 80)))
-    numbers = ["" if place % every else f"{value:.4f}" for place, value in enumerate(values)]
+    named_places = {*range(0, len(values) - every, every), len(values) - 1}
+    numbers = [f"{value:.4f}" if place in named_places else "" for place, value in enumerate(values)]
     look = {"textposition": "top center", "textfont": {"size": TEXT_SIZE - 1}, "marker": {"size": 9}}
     named = {"mode": "lines+markers+text", "text": numbers, "customdata": words}
     add_line(figure, list(range(len(values))), values, "%{customdata}: %{y:.4f}", theme.hues[0], 2.5, **named, **look)
-    shown = [place for place, label in enumerate(labels) if not label.isdigit() or int(label) % every == 0]
+    shown = [place for place, label in enumerate(labels) if not label.isdigit() or place in named_places]
     ticks = {"tickvals": shown, "ticktext": [labels[place] for place in shown]}
     figure.update_xaxes(title="hidden state: embeddings, then after layer 0, 1, ...", **ticks)
     low = min(0.0, *values)

@@ -250,12 +250,14 @@ def formats_sentence(result: NumberFormats) -> str:
     whole = least.whole
     names = " and ".join(f"**{each.name}**" for each in (least, *others))
     sentence = f"{names} need{'' if others else 's'} the fewest bytes: {mebibytes(whole.rounded_nbytes)} instead of "
-    sentence += f"{mebibytes(whole.nbytes)}, "
+    sentence += mebibytes(whole.nbytes)
     if others:
         errors = ", ".join(f"{each.name} {digits(each.whole.relative_error, 2)}" for each in others)
-        sentence += f"and {least.name} has the smallest relative error, {digits(whole.relative_error, 2)} ({errors})"
+        sentence += (
+            f"; of these, {least.name} has the smallest relative error, {digits(whole.relative_error, 2)} ({errors})"
+        )
     else:
-        sentence += f"at a relative error of {digits(whole.relative_error, 2)}"
+        sentence += f", at a relative error of {digits(whole.relative_error, 2)}"
     if least.agreement is None:
         return f"{sentence}."
     cosine = decimals(mean_cosine(least.agreement))

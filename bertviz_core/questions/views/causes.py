@@ -150,7 +150,7 @@ SHARES = (
 )
 OF_SPREAD = (
     "For each sentence the target is run with all heads and without one, head by head; the effect is the difference. "
-    "The left map is the mean of the effects over the sentences, the right one their standard deviation (n - 1). Where "
+    "One map is the mean of the effects over the sentences, the other their standard deviation (n - 1). Where "
     "the mean is small beside the deviation, the head pushes some sentences up and others down. An effect above 0: "
     "without the head the target is larger; below 0: smaller."
 )

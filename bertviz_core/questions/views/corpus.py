@@ -83,16 +83,18 @@ RUN_ANEW = ("Heads", "Probes")
 """Views that run the texts through the chosen model; all others use the vectors of the corpus."""
 SIDEBAR = f"Used by {' and '.join(RUN_ANEW)}; the other views show what the corpus's own model made."
 """Caption below the model on this page."""
-OTHER_MODEL = "The texts are run through {name}, the model chosen on the left; the corpus's vectors play no part here."
+OTHER_MODEL = (
+    "The texts are run through {name}, the model chosen in the sidebar; the corpus's vectors play no part here."
+)
 PAGES = (("Tokens", "tokens"), ("Attention", "attention"), ("Predictions", "predictions"))
 CAUSES = (("Words that matter", "words"), ("Heads that matter", "causes"))
 OPENED, LINE = 200, 35
 """Most rows of the open group, and pixels of a table's row."""
 PRINTED = "print(corpus.rows, corpus.vectors.shape)\nprint(corpus.data.manifest)\nprint(dict(corpus.data.columns))\n"
-NONE_YET = (
-    "There is no corpus of yours here yet, so this is an **example**: the 220 labelled sentences that come with this "
-    "dashboard. `python -m bertviz_core corpus embed MODEL INPUT -o FOLDER` makes one from a table of texts; this page "
-    "lists those in the folder that the setting INSIDE_BERT_CORPORA_DIR names."
+NONE_YET = "The **example** corpus: 220 labelled sentences. How to bring your own: see **About**."
+BRING_YOUR_OWN = (
+    "**A corpus of your own:** `python -m bertviz_core corpus embed MODEL INPUT -o FOLDER` makes one from a table of "
+    "texts; this page lists those in the folder that the setting `INSIDE_BERT_CORPORA_DIR` names."
 )
 ABOUT = (
     "A corpus is a folder: Parquet shards with the input's own columns, the texts and a vector for each, beside a "
@@ -138,13 +140,13 @@ ONE_START = (
     "at are missing."
 )
 HEADS = (
-    "A sample of the texts, drawn by a fixed seed, is run one by one through the model that is chosen on the left. For "
+    "A sample of the texts, drawn by a fixed seed, is run one by one through the model chosen in the sidebar. For "
     "each head a measure is averaged over the queries of a text, then over the texts; every text counts alike. Entropy "
     "in nats: 0 for a head that looks at one token. Distance in tokens. Shares of a row: on the first token ([CLS]), "
     "on the other special tokens ([SEP]), on the token before, the one after, and itself (Clark et al. 2019)."
 )
 PROBES = (
-    "A sample of the rows that have a label is run once through the model that is chosen on the left, for all layers. "
+    "A sample of the rows that have a label is run once through the model chosen in the sidebar, for all layers. "
     "On each layer multinomial logistic regression is fitted on four fifths of the texts and tried on the fifth that "
     "it has not seen, five times over, and once more with shuffled labels: the *control task* (Hewitt and Liang 2019). "
     "The long-dashed line is always naming the most frequent class. What a probe can read is in the vector; whether "
@@ -465,6 +467,7 @@ def about_view(opened: CorpusSubject, _: Ask, options: Options) -> Iterator[Part
     shown = range(first, min(first + 10, corpus.rows))
     yield Table(tables.row_table(corpus, shown), f"{counted(len(shown), 'row')} of the corpus, from row {first} on")
     yield Text(_model_words(opened))
+    yield Text(BRING_YOUR_OWN)
     facts = tables.manifest_frame(corpus)
     yield Table(facts, "The manifest of the corpus", LINE * (len(facts) + 1) + 2)
     yield Text(f"**{counted(len(corpus.columns), 'column')}**")

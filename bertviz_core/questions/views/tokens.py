@@ -149,6 +149,12 @@ def sizes(read: Tokens) -> Iterator[Part]:
         Metric("Cut off", count(sum(read.tokens_cut)), "Tokens at the end that do not fit the model."),
         Metric("Characters", count(len(read.text) + len(read.pair or "")), "Characters of the text."),
     )
+    if (words := _words(read)) is not None:
+        marked = {pair for pair in zip(read.sequence, read.word_ids or (), strict=False) if pair[1] is not None}
+        if others := len(marked) - words:
+            yield Text(
+                f"Not among the words, but numbered in the column word: {others} of punctuation alone.", "caption"
+            )
     if special:
         shown = dict.fromkeys(read.tokens[position] for position in np.flatnonzero(read.special))
         listed = escape_markdown(", ".join(shown))

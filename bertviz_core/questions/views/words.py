@@ -104,15 +104,15 @@ READ = {
     ),
 }
 OF_CURVES = (
-    "The words are ranked by their share, the one that raises the target most first. Left: the first k are replaced by "
-    "the mask (comprehensiveness). Right: only they are kept (sufficiency). The number below is the mean over all "
-    "steps of how far the target has fallen below that of the whole text (DeYoung et al. 2020). The band spans the "
-    "least to the greatest value of 20 random orders, drawn with seed 0."
+    "The words are ranked by their share, the one that raises the target most first. In one panel the first k are "
+    "replaced by the mask (comprehensiveness), in the other only they are kept (sufficiency). The number below is the "
+    "mean over all steps of how far the target has fallen below that of the whole text (DeYoung et al. 2020). The band "
+    "spans the least to the greatest value of 20 random orders, drawn with seed 0."
 )
 CURVES_READ = (
-    "Strong words make the left curve fall fast and the right one rise fast. A curve in the middle of the grey band is "
-    "no better than words chosen at random; in a text of few words some of the 20 random orders are the best one by "
-    "chance."
+    "Strong words make the curve fall fast where they are replaced, and rise fast where only they are kept. A curve in "
+    "the middle of the grey band is no better than words chosen at random; in a text of few words some of the 20 "
+    "random orders are the best one by chance."
 )
 OF_PAIRS = (
     "With `f` the sentence vector of length 1, `a`, `b` the states of the two texts after the chosen layer, `r` those "

@@ -126,7 +126,7 @@ def test_a_logarithmic_bar_may_begin_with_zero_and_words_have_no_spacing() -> No
 @given(count=st.integers(2, 12), takes=st.floats(5, 90), pixels=st.floats(-50, 400))
 def test_the_ticks_that_stay_have_room_are_even_and_keep_both_ends(count: int, takes: float, pixels: float) -> None:
     bar = go.heatmap.ColorBar(tickvals=list(range(count)), ticktext=[str(place) for place in range(count)])
-    thin_ticks(bar, takes, pixels)
+    thin_ticks(bar, lambda _: takes, pixels)
     kept = list(bar.tickvals)
     assert [int(word) for word in bar.ticktext] == kept
     assert (kept[0], kept[-1]) == (0, count - 1)

@@ -68,4 +68,4 @@ def test_formats_of_the_same_size_are_named_with_the_smallest_error_first() -> N
     made = NumberFormats("mine", (RoundedFormat("int4", 4, coarse), RoundedFormat("nf4", 4, fine)))
     words = formats_sentence(made)
     assert words.startswith("**nf4** and **int4** need the fewest bytes: ")
-    assert words.endswith(", and nf4 has the smallest relative error, 0.25 (int4 0.5).")
+    assert words.endswith("; of these, nf4 has the smallest relative error, 0.25 (int4 0.5).")

@@ -1,7 +1,7 @@
 // The rows of a corpus as a map: counts per cell as the server made them for a window, single rows where they are few.
 // While the server makes those of another window, what is there is moved and stretched. Texts enter through textContent.
 const HELP = "Arrow keys move the map, plus and minus zoom, 0 shows all of it, B selects what is visible.";
-const QUIET_MS = 120, STEP = 0.25, ZOOM = 1.6, NEAR = 8, MOST_CORNERS = 200;
+const QUIET_MS = 120, STEP = 0.25, ZOOM = 1.6, NEAR = 8, FINGER = 24, LEAST = 1e-5, MOST = 4, MOST_CORNERS = 200;
 
 const made = (tag, className, text) => {
   const element = document.createElement(tag);
@@ -127,17 +127,19 @@ function button(parent, word, act, value = "") {
 }
 
 function listen(view) {
-  const { stage } = view;
+  const { stage } = view, touch = fingers(view);
   let from = null;
   stage.onpointerdown = (event) => {
     if (event.button) return;
     stage.setPointerCapture(event.pointerId);
+    if (touch(event)) return;
     from = { at: pixel(view, event), window: [...view.window] };
     view.dragging = true;
     if (view.mode !== "move") view.path = [place(view, from.at)];
   };
   stage.onpointermove = (event) => {
     const at = pixel(view, event);
+    if (touch(event)) return;
     if (!from) { point(view, at); return; }
     if (view.mode === "move") {
       const [x0, x1, y0, y1] = from.window, wide = stage.clientWidth, high = stage.clientHeight;
@@ -148,7 +150,7 @@ function listen(view) {
     draw(view);
   };
   stage.onpointerup = stage.onpointercancel = (event) => {
-    if (!from) return;
+    if (touch(event) || !from) return;
     const moved = Math.hypot(...pixel(view, event).map((value, at) => value - from.at[at])) > 3;
     from = null;
     view.dragging = false;
@@ -156,7 +158,9 @@ function listen(view) {
     view.path = null;
     if (moved) report(view); else draw(view);
   };
-  stage.onpointerleave = () => { view.tip.hidden = true; };
+  stage.onpointerleave = ({ pointerType }) => { if (pointerType === "mouse") view.tip.hidden = true; };
+  // A second finger is the map's: without this the page would scroll.
+  stage.addEventListener("touchmove", (event) => { if (event.touches.length > 1) event.preventDefault(); }, { passive: false });
   stage.addEventListener("wheel", (event) => {
     event.preventDefault();
     zoom(view, Math.exp(Math.sign(event.deltaY) * 0.25), place(view, pixel(view, event)));
@@ -172,6 +176,48 @@ function listen(view) {
     if (!act) return;
     event.preventDefault();
     act();
+  };
+}
+
+// Fingers on a map that is moved: one scrolls the page, and its tap shows a text; two move the map and zoom. Returns what
+// takes an event and says whether it was theirs.
+function fingers(view) {
+  const held = new Map();
+  let tap = null, pinch = null;
+  const pair = () => {
+    const [[x0, y0], [x1, y1]] = held.values();
+    return { at: [(x0 + x1) / 2, (y0 + y1) / 2], apart: Math.max(1, Math.hypot(x1 - x0, y1 - y0)) };
+  };
+  return (event) => {
+    const { type, pointerId } = event, at = pixel(view, event);
+    if (type === "pointerdown" && event.pointerType !== "mouse" && view.mode === "move") {
+      held.set(pointerId, at);
+      tap = held.size === 1 ? at : null;
+      if (held.size !== 2) return true;
+      pinch = { ...pair(), window: [...view.window] };
+      pinch.on = place(view, pinch.at);
+      view.dragging = view.tip.hidden = true;
+      return true;
+    }
+    if (!held.has(pointerId)) return false;
+    if (type === "pointermove") {
+      held.set(pointerId, at);
+      if (!pinch) return true;
+      const now = pair(), [x0, x1, y0, y1] = pinch.window, [left, right] = view.header.whole;
+      const wide = Math.min(Math.max(((x1 - x0) * pinch.apart) / now.apart, (right - left) * LEAST), MOST * (right - left));
+      const unit = wide / view.stage.clientWidth, high = ((y1 - y0) * wide) / (x1 - x0);
+      const start = pinch.on[0] - now.at[0] * unit, top = pinch.on[1] + now.at[1] * unit;
+      view.target = [start, start + wide, top - high, top];
+      draw(view);
+      return true;
+    }
+    held.delete(pointerId);
+    if (pinch) {
+      pinch = null;
+      view.dragging = false;
+      report(view);
+    } else if (type === "pointerup" && tap && Math.hypot(at[0] - tap[0], at[1] - tap[1]) < NEAR) point(view, at, FINGER);
+    return true;
   };
 }
 
@@ -201,9 +247,9 @@ function lacking({ window, header }) {
 
 function zoom(view, factor, around) {
   const [x0, x1, y0, y1] = view.window, [x, y] = around ?? [(x0 + x1) / 2, (y0 + y1) / 2];
-  const [left, right] = view.header.whole, least = (right - left) * 1e-5;
+  const [left, right] = view.header.whole, least = (right - left) * LEAST;
   const wide = (x1 - x0) * factor;
-  if (wide < least || wide > 4 * (right - left)) return;
+  if (wide < least || wide > MOST * (right - left)) return;
   go(view, [x + (x0 - x) * factor, x + (x1 - x) * factor, y + (y0 - y) * factor, y + (y1 - y) * factor]);
 }
 
@@ -220,6 +266,7 @@ function go(view, window) {
 
 // Reported after a pause, so that turning a wheel sends one request.
 function report(view) {
+  view.tip.hidden = true;
   view.serial += 1;
   draw(view);
   clearTimeout(view.timer);
@@ -288,11 +335,11 @@ function mark(rows, wide, high) {
 }
 
 // The content below the pointer: the text of a single row where the server sent texts, else how many a cell holds.
-function point(view, at) {
+function point(view, at, near = NEAR) {
   const { header, tip, stage } = view;
   let text = "";
   if (header.texts.length) {
-    let best = NEAR;
+    let best = near;
     for (let row = 0; row < header.points; row++) {
       const [x, y] = onStage(view, [header.places[2 * row], header.places[2 * row + 1]]);
       const far = Math.hypot(x - at[0], y - at[1]);

@@ -82,6 +82,8 @@ function drawViews(nav, shown) {
   const buttons = [...nav.children], current = buttons[shown.views.indexOf(shown.current)];
   if (hadFocus) current?.focus();
   if (current) nav.scrollLeft = current.offsetLeft - (nav.clientWidth - current.offsetWidth) / 2;
+  nav.onscroll = () => nav.classList.toggle("scrolled", nav.scrollLeft > 0);
+  nav.onscroll();
   const choose = (at) => later(() => {
     buttons.forEach((each, place) => each.setAttribute("aria-checked", place === at));
     const address = new URL(window.location.href);

@@ -217,7 +217,7 @@ function buildBar(view) {
   const colour = make("select"), ribbon = make("select", {}, new Option("attention", "attention"), new Option("attention × value", "weighted"));
   const lanes = make("select", {}, new Option("word", "words"), new Option("token", "tokens"));
   for (const [name, node] of Object.entries({ colour, ribbon, lanes })) node.addEventListener("change", () => { view[name] = node.value; draw(view); tell(view); view.say(view.sentence()); });
-  const large = make("button", { type: "button", textContent: "Full screen" });
+  const large = make("button", { type: "button", className: "large", textContent: "Full screen" });
   large.addEventListener("click", () => (document.fullscreenElement ? document.exitFullscreen() : view.root.requestFullscreen?.()));
   document.addEventListener("fullscreenchange", () => {
     large.textContent = document.fullscreenElement ? "Leave full screen" : "Full screen";

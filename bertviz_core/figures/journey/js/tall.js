@@ -3,7 +3,7 @@ function drawTall(view, svg) {
   const { header, path, plan, look } = view, { width } = plan, seq = Math.max(header.labels.length, 1), x = 8, w = width - 16;
   const word = header.labels[path.token] ?? "your text", { kind, at } = changedPlace(view), masked = kind === "mask" && at === path.token ? ", masked" : isNew(view, path.token) ? ", new" : "";
   const effects = view.back && header.ending?.tokens?.values, room = effects ? w - 112 : w;
-  svg.append(label(view, cut(`“${word}”, token ${path.token} of 0 to ${seq - 1}${masked}`, room, 16, 700), x, 24, { weight: 700, size: 16 }));
+  svg.append(label(view, cut(`“${word}”, token ${path.token} (0 to ${seq - 1})${masked}`, room, 16, 700), x, 24, { weight: 700, size: 16 }));
   if (effects) {
     const rgb = colourAt(look.signed, 0.5 + effects[path.token] / peak(effects) / 2);
     svg.append(el("rect", { x: x + w - 104, y: 5, width: 104, height: 28, rx: 4, fill: css(rgb), stroke: look.neutral }), label(view, `change ${fixed(effects[path.token], 4)}`, x + w - 52, 24, { anchor: "middle", fill: inkOn(rgb) }));
