@@ -17,22 +17,38 @@ export default function ({ parentElement }) {
     leave();
   };
   forget(link);
-  link.before = (event) => { link.blocked = event.key === "Escape" && document.querySelector(OPEN) !== null; };
+  link.before = (event) => {
+    showAgain(parentElement);
+    link.blocked = event.key === "Escape" && document.querySelector(OPEN) !== null;
+  };
   link.after = (event) => {
     const focused = event.composedPath()[0];
     if (event.key === "Escape" && !event.defaultPrevented && !link.blocked && !focused.closest?.(OWN_ESCAPE)) leave();
   };
   window.addEventListener("keydown", link.before, true); // before what is open is closed by the same key
   window.addEventListener("keydown", link.after);
-  const stop = fitted();
+  const stop = fitted(parentElement);
   return () => { stop(); forget(link); };
 }
 
+// Which of the steps is shown, and the keys that lead on: seen again for a moment with each step and key.
+function count(parentElement, main) {
+  const place = parentElement.querySelector("span"), at = main.querySelector(".lesson-card")?.dataset.step ?? "";
+  if (place.textContent === at) return;
+  place.textContent = at;
+  place.parentElement.hidden = !at;
+  showAgain(parentElement);
+}
+
+function showAgain(parentElement) {
+  for (const each of parentElement.querySelector("p").getAnimations()) Object.assign(each, { currentTime: 0 }).play();
+}
+
 // The picture is chosen and sized again whenever the page changes.
-function fitted() {
+function fitted(parentElement) {
   const main = document.querySelector("[data-testid=stMain]"), seen = {};
   let waits = 0;
-  const again = () => { waits ||= requestAnimationFrame(() => { waits = 0; fit(main, seen); }); };
+  const again = () => { waits ||= requestAnimationFrame(() => { waits = 0; count(parentElement, main); fit(main, seen); }); };
   const filled = new MutationObserver(again), grown = new ResizeObserver(again);
   filled.observe(main, { childList: true, subtree: true, attributeFilter: ["data-chart"] });
   for (const each of [main, main.querySelector(".stMainBlockContainer")]) grown.observe(each);
