@@ -123,7 +123,8 @@ def test_keys_turn_the_step_after_a_click_in_a_picture_and_the_place_is_told(lec
     for key, number in (("End", 2), ("Home", 1), (" ", 2)):
         page.keyboard.press(key)
         expect(card(page)).to_contain_text(f"step {number} of 2")
-    fades = "document.querySelector('.st-key-presenter [data-testid^=stBidi]').shadowRoot.querySelector('p').getAnimations()"
+    root = "document.querySelector('.st-key-presenter [data-testid^=stBidi]').shadowRoot"
+    fades = f"{root}.querySelector('p').getAnimations()"
     page.evaluate(f"{fades}.forEach((each) => each.finish())")
     page.keyboard.press("ArrowRight")  # nothing follows, which the place tells once more
     until(page, f"{fades}[0].playState === 'running'")

@@ -67,7 +67,7 @@ function fitted(parentElement) {
 
 function unmark(place) {
   delete place.dataset.picture;
-  for (const name of ["--enlarged", "--top"]) place.style.removeProperty(name);
+  for (const name of ["--enlarged", "--top", "--room"]) place.style.removeProperty(name);
 }
 
 // The figure that the step names, or the first one that is no strip; without one the first table.
@@ -91,15 +91,17 @@ function fit(main, seen) {
   const top = Math.round(Math.max(head?.getBoundingClientRect().bottom ?? 0, 0)) + EDGE, room = innerHeight - top - EDGE;
   const most = LARGER * (parseFloat(document.documentElement.style.getPropertyValue("--growth")) || 1);
   const chart = place.querySelector("[data-chart]"), high = parseFloat(chart?.style.height);
-  const now = [innerWidth, innerHeight, room, high].join();
+  const now = [innerWidth, innerHeight, room, high, most].join();
   if (place.matches(".st-key-journey")) {
     if (seen.now !== now) window.dispatchEvent(new Event("resize")); // it draws itself as large as fits
   } else {
     const before = seen.place === place && seen.now === now ? seen.enlarged : most;
-    place.style.setProperty("--top", `${top}px`);
+    place.style.setProperty("--room", `${room / most}px`);
     if (before === most) place.style.setProperty("--enlarged", most);
-    seen.enlarged = Math.min(before, room / (high || place.offsetHeight));
+    const tall = high || place.offsetHeight;
+    seen.enlarged = Math.min(before, room / tall);
     place.style.setProperty("--enlarged", seen.enlarged);
+    place.style.setProperty("--top", `${top + Math.max(room - seen.enlarged * tall, 0) / 2}px`);
   }
   Object.assign(seen, { place, now, room });
 }
