@@ -128,6 +128,10 @@ def test_keys_turn_the_step_after_a_click_in_a_picture_and_the_place_is_told(lec
     page.evaluate(f"{fades}.forEach((each) => each.finish())")
     page.keyboard.press("ArrowRight")  # nothing follows, which the place tells once more
     until(page, f"{fades}[0].playState === 'running'")
+    page.reload()  # the tab has the list
+    expect(card(page)).to_contain_text("step 2 of 2")
+    page.keyboard.press("PageUp")
+    expect(page.get_by_text(NOTE)).to_be_visible()
 
 
 @pytest.mark.slow

@@ -23,8 +23,8 @@ from tests.pages.test_lesson import addresses, card, component
 from tests.ui.lessons.shipped import lesson as shipped
 from ui.cache.figures import cached_sections
 from ui.lessons import pins
-from ui.lessons.library import VALUE, Lesson, lesson_yaml, parse_lesson
-from ui.lessons.pins import PINNED, WITHOUT_FIGURE, PinnedViews, pinned_report
+from ui.lessons.library import PINNED, VALUE, Lesson, lesson_yaml, parse_lesson
+from ui.lessons.pins import WITHOUT_FIGURE, PinnedViews, pinned_report
 from ui.lessons.tour import ORDER
 
 NOTE = "no: *1e3* <b>\U0001f40d</b> ![x](http://evil.example/x.png)"
