@@ -141,7 +141,7 @@ def test_a_dropped_lesson_becomes_pinned_views_and_is_presented_step_by_step(mon
     assert views(at).title == first.title
     links = addresses(component(at, "pinned_present")["links"])
     assert links["Present"].endswith(f"lesson={PINNED}&step=1&present=true")
-    assert "no figures of 10 of the 10 views" in " ".join(each.value for each in at.caption)
+    assert "10 views were not drawn in this session yet" in " ".join(each.value for each in at.caption)
     assert at.button(key="pinned_draw").label == "Draw 10 views for the report"
     report = pinned_report(views(at)).decode()
     assert report.count(WITHOUT_FIGURE) == 10

@@ -48,8 +48,9 @@ def pin_panel(here: str) -> None:
         st.error(escape_markdown(str(fault)), icon=":material/block:")
         session.store(FAULT, "")
     if views.pins:
+        chosen = _list(here, views)
         _downloads(views)
-        _list(here, views)
+        _texts(chosen)
         _about(views)
     file_field("Add the steps of a lesson file" if views.pins else "Or open a lesson file", "pinned_file", _add_steps)
     if views.pins:
@@ -92,8 +93,8 @@ def _say_what_is_left_out(here: str) -> None:
         st.caption(f"A step does not contain {named}: readers need to upload it.")
 
 
-def _list(here: str, views: pins.PinnedViews) -> None:
-    """The pinned views in order, one of which is edited."""
+def _list(here: str, views: pins.PinnedViews) -> pins.Pin:
+    """Show the pinned views in order, with the buttons of the chosen one; returns that."""
     titles = [f"{number}. {pin.step.title}" for number, pin in enumerate(views.pins, start=1)]
     session.store(CHOSEN, min(int(session.stored(CHOSEN, 0) or 0), len(titles) - 1))
     with st.container(height=140 if len(titles) > 5 else "content", border=False, key="pinned_list"):
@@ -119,13 +120,18 @@ def _list(here: str, views: pins.PinnedViews) -> None:
             icon=":material/sync:",
             help="Pins what the page shows now in the place of the chosen view; its note stays.",
         )
-    title, note = f"pinned_title_{pin.token}", f"pinned_note_{pin.token}"
-    change = partial(_change_texts, pin.token, title, note)
-    st.text_input("Title of this view", pin.step.title, key=title, max_chars=TITLE, on_change=change)
-    st.text_area("Note of this view", pin.step.note, key=note, max_chars=NOTE, height=96, on_change=change)
-    _choose_figures(pin)
     if replaced:
         _replace(here, pin.token, place)
+    return pin
+
+
+def _texts(pin: pins.Pin) -> None:
+    """Fields for title and note of the chosen view, and its figures."""
+    title, note = f"pinned_title_{pin.token}", f"pinned_note_{pin.token}"
+    change = partial(_change_texts, pin.token, title, note)
+    st.text_input("Title of the chosen view", pin.step.title, key=title, max_chars=TITLE, on_change=change)
+    st.text_area("Note of the chosen view", pin.step.note, key=note, max_chars=NOTE, height=96, on_change=change)
+    _choose_figures(pin)
 
 
 def _choose_figures(pin: pins.Pin) -> None:
