@@ -195,6 +195,7 @@ def _downloads(views: pins.PinnedViews) -> None:
     lesson = views.lesson()
     name = file_name(lesson.title)
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
+        step_links([Place(lesson, 0).link("Present", main=True, present=True)], "pinned_present", "Present the views")
         save_button("Download as a lesson", lesson_yaml(lesson), name, "application/yaml", "pinned_lesson", icon=SAVE)
         missing = pins.without_figures(views)
         if missing:
@@ -211,7 +212,6 @@ def _downloads(views: pins.PinnedViews) -> None:
         make = partial(pins.pinned_report, views)
         save_button(label, make, f"{Path(name).stem}.html", "text/html", "pinned_report", icon=SAVE)
         pins.slides_button(views, f"{Path(name).stem}.pptx")
-        step_links([Place(lesson, 0).link("Present", main=True, present=True)], "pinned_present", "Present the views")
     if missing:
         one = len(missing) == 1
         st.caption(
