@@ -54,7 +54,7 @@ page = st.navigation(groups, position="hidden")
 here = page.url_path or FIRST
 require_sign_in()
 if SESSION not in st.session_state:
-    read_tab_texts()
+    read_tab_texts(pins.take_tab_texts)
 if unread := registry.clean():
     st.toast(escape_markdown(unread))
 registry.take_renamed(here)
@@ -140,7 +140,7 @@ else:
                 panel(lambda: "Lessons", "lessons_open", tour.lessons_panel)
             glossary(here)
         model_and_text()
-        keep_texts()
+        keep_texts(pins.tab_texts(), pins.take_tab_texts)
 session.store(session.PIXELS, page_width(session.figure_fills(), LARGER if session.is_presenting() else 1.0))
 if session.is_presenting():
     presenter()

@@ -102,6 +102,39 @@ def test_two_views_are_pinned_presented_by_keys_and_left_by_escape(lecturer: Pag
 
 
 @pytest.mark.slow
+def test_keys_turn_the_step_after_a_click_in_a_picture_and_the_place_is_told(lecturer: Page, server: str) -> None:
+    page = lecturer
+    two_pinned(page, server)
+    page.get_by_role("link", name="Present", exact=True).click()
+    place = page.locator(".st-key-presenter p")
+    expect(place).to_contain_text("1 / 2")
+    cell = page.locator(".stage[data-shown='2.5']")
+    cell.click()
+    page.locator(".cell").first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(card(page)).to_contain_text("step 2 of 2")
+    expect(place).to_contain_text("2 / 2")
+    click(page, 2)
+    until(page, "location.search.includes('token=2')")
+    page.keyboard.press("PageUp")
+    expect(card(page)).to_contain_text("step 1 of 2")
+    expect(cell).to_be_visible()
+    cell.click()
+    for key, number in (("End", 2), ("Home", 1), (" ", 2)):
+        page.keyboard.press(key)
+        expect(card(page)).to_contain_text(f"step {number} of 2")
+    root = "document.querySelector('.st-key-presenter [data-testid^=stBidi]').shadowRoot"
+    fades = f"{root}.querySelector('p').getAnimations()"
+    page.evaluate(f"{fades}.forEach((each) => each.finish())")
+    page.keyboard.press("ArrowRight")  # nothing follows, which the place tells once more
+    until(page, f"{fades}[0].playState === 'running'")
+    page.reload()  # the tab has the list
+    expect(card(page)).to_contain_text("step 2 of 2")
+    page.keyboard.press("PageUp")
+    expect(page.get_by_text(NOTE)).to_be_visible()
+
+
+@pytest.mark.slow
 def test_escape_ends_a_presented_lesson_and_gives_the_reader_back_their_view(page: Page, server: str) -> None:
     page.goto(f"{server}/attention?layer=3&head=7")
     own = page.locator(".stage[data-shown='3.7']")

@@ -23,8 +23,8 @@ from tests.pages.test_lesson import addresses, card, component
 from tests.ui.lessons.shipped import lesson as shipped
 from ui.cache.figures import cached_sections
 from ui.lessons import pins
-from ui.lessons.library import VALUE, Lesson, lesson_yaml, parse_lesson
-from ui.lessons.pins import PINNED, WITHOUT_FIGURE, PinnedViews, pinned_report
+from ui.lessons.library import PINNED, VALUE, Lesson, lesson_yaml, parse_lesson
+from ui.lessons.pins import WITHOUT_FIGURE, PinnedViews, pinned_report
 from ui.lessons.tour import ORDER
 
 NOTE = "no: *1e3* <b>\U0001f40d</b> ![x](http://evil.example/x.png)"
@@ -141,7 +141,7 @@ def test_a_dropped_lesson_becomes_pinned_views_and_is_presented_step_by_step(mon
     assert views(at).title == first.title
     links = addresses(component(at, "pinned_present")["links"])
     assert links["Present"].endswith(f"lesson={PINNED}&step=1&present=true")
-    assert "no figures of 10 of the 10 views" in " ".join(each.value for each in at.caption)
+    assert "10 views were not drawn in this session yet" in " ".join(each.value for each in at.caption)
     assert at.button(key="pinned_draw").label == "Draw the 10 views that slides and report need"
     report = pinned_report(views(at)).decode()
     assert report.count(WITHOUT_FIGURE) == 10

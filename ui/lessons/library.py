@@ -388,10 +388,18 @@ MOST_SESSION_LESSONS = 12
 """Most lessons of a session; the oldest is forgotten."""
 
 
+PINNED = "pinned-views"
+"""Name of the lesson of the pinned views."""
+
+
 def open_lesson(name: str) -> Lesson:
     """Read a lesson; one of the session comes before a file of the same name."""
     if (own := session_lessons().get(name)) is not None:
         return own
+    if name == PINNED:
+        raise LessonError(
+            "The pinned views ended with the session that held them; open their lesson file under Lessons."
+        )
     path = lesson_file(name, _folders())
     try:
         changed_ns = path.stat().st_mtime_ns

@@ -14,7 +14,7 @@ from ui import session
 from ui.cache.figures import cached_sections
 from ui.components.links import step_links
 from ui.lessons import pins
-from ui.lessons.library import NOTE, TITLE, Lesson, file_field, file_name, lesson_yaml, lessons_here, step_yaml
+from ui.lessons.library import NOTE, PINNED, TITLE, Lesson, file_field, file_name, lesson_yaml, lessons_here, step_yaml
 from ui.lessons.tour import Place
 from ui.share import files_read
 from ui.widgets.downloads import SAVE, save_button
@@ -29,7 +29,7 @@ VERSION = "pinned_version"
 REMOVE_ALL = "pinned_remove_all"
 """Session key: whether the confirmation for removing all views is shown."""
 ABOUT_FIELDS = ("title", "author", "summary", "following")
-HELP = "Collects views into a lesson or a report. Only this session has the list: download it to keep it."
+HELP = "Collects views into a lesson or a report. Only this tab of the browser has the list: download it to keep it."
 
 
 def copy_step(here: str) -> None:
@@ -48,8 +48,9 @@ def pin_panel(here: str) -> None:
         st.error(escape_markdown(str(fault)), icon=":material/block:")
         session.store(FAULT, "")
     if views.pins:
+        chosen = _list(here, views)
         _downloads(views)
-        _list(here, views)
+        _texts(chosen)
         _about(views)
     file_field("Add the steps of a lesson file" if views.pins else "Or open a lesson file", "pinned_file", _add_steps)
     if views.pins:
@@ -61,12 +62,13 @@ def _form(here: str, views: pins.PinnedViews) -> None:
     with st.form("pin_form", clear_on_submit=True, border=False):
         title = st.text_input("Title", key="pin_title", max_chars=TITLE, placeholder=pins.usual_title(here))
         note = st.text_area(
-            "Note", key="pin_note", max_chars=NOTE, height=96, placeholder="What does one see here, and why?"
+            "Note", key="pin_note", max_chars=NOTE, height=68, placeholder="What does one see here, and why?"
         )
         pressed = st.form_submit_button("Pin this view", icon=":material/keep:", key="pin_submit")
     if pressed:
         _pin(here, title or "", note or "")
-    st.caption(HELP if not views.pins else f"{len(views.pins)} of at most {pins.MOST_PINS} views.")
+    if not views.pins:
+        st.caption(HELP)
     _say_what_is_left_out(here)
 
 
@@ -91,20 +93,14 @@ def _say_what_is_left_out(here: str) -> None:
         st.caption(f"A step does not contain {named}: readers need to upload it.")
 
 
-def _list(here: str, views: pins.PinnedViews) -> None:
-    """The pinned views in order, one of which is edited."""
+def _list(here: str, views: pins.PinnedViews) -> pins.Pin:
+    """Show the pinned views in order, with the buttons of the chosen one; returns that."""
     titles = [f"{number}. {pin.step.title}" for number, pin in enumerate(views.pins, start=1)]
     session.store(CHOSEN, min(int(session.stored(CHOSEN, 0) or 0), len(titles) - 1))
-    with st.container(height=210 if len(titles) > 5 else "content", border=False, key="pinned_list"):
-        at = st.radio(
-            "Pinned views", range(len(titles)), key=CHOSEN, format_func=lambda each: escape_markdown(titles[each])
-        )
+    with st.container(height=140 if len(titles) > 5 else "content", border=False, key="pinned_list"):
+        label = f"Pinned views, {len(titles)} of at most {pins.MOST_PINS}"
+        at = st.radio(label, range(len(titles)), key=CHOSEN, format_func=lambda each: escape_markdown(titles[each]))
     pin = views.pins[at or 0]
-    title, note = f"pinned_title_{pin.token}", f"pinned_note_{pin.token}"
-    change = partial(_change_texts, pin.token, title, note)
-    st.text_input("Title of this view", pin.step.title, key=title, max_chars=TITLE, on_change=change)
-    st.text_area("Note of this view", pin.step.note, key=note, max_chars=NOTE, height=96, on_change=change)
-    _choose_figures(pin)
     place, last = at or 0, len(views.pins) - 1
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
         for label, icon, to in (("Up", "upward", place - 1), ("Down", "downward", place + 1)):
@@ -126,6 +122,16 @@ def _list(here: str, views: pins.PinnedViews) -> None:
         )
     if replaced:
         _replace(here, pin.token, place)
+    return pin
+
+
+def _texts(pin: pins.Pin) -> None:
+    """Fields for title and note of the chosen view, and its figures."""
+    title, note = f"pinned_title_{pin.token}", f"pinned_note_{pin.token}"
+    change = partial(_change_texts, pin.token, title, note)
+    st.text_input("Title of the chosen view", pin.step.title, key=title, max_chars=TITLE, on_change=change)
+    st.text_area("Note of the chosen view", pin.step.note, key=note, max_chars=NOTE, height=96, on_change=change)
+    _choose_figures(pin)
 
 
 def _choose_figures(pin: pins.Pin) -> None:
@@ -172,7 +178,7 @@ def _about(views: pins.PinnedViews) -> None:
         )
         st.text_input("Author", views.author, TITLE, key=f"{key}_author", **change)
         st.text_area("Summary, shown at the end", views.summary, 96, NOTE, key=f"{key}_summary", **change)
-        names = ["", *(name for name in lessons_here() if name not in (pins.PINNED, views.following))]
+        names = ["", *(name for name in lessons_here() if name not in (PINNED, views.following))]
         names += [views.following] if views.following else []
         place = names.index(views.following)
         st.selectbox("Next lesson", names, place, lambda name: name or "none", key=f"{key}_following", **change)
@@ -189,6 +195,7 @@ def _downloads(views: pins.PinnedViews) -> None:
     lesson = views.lesson()
     name, report = file_name(lesson.title), Path(file_name(views.title or pins.REPORT_TITLE)).stem
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
+        step_links([Place(lesson, 0).link("Present", main=True, present=True)], "pinned_present", "Present the views")
         save_button("Download as a lesson", lesson_yaml(lesson), name, "application/yaml", "pinned_lesson", icon=SAVE)
         missing = pins.without_figures(views)
         if missing:
@@ -205,12 +212,11 @@ def _downloads(views: pins.PinnedViews) -> None:
         make = partial(pins.pinned_report, views)
         save_button(label, make, f"{report}.html", "text/html", "pinned_report", icon=SAVE)
         pins.slides_button(views, f"{report}.pptx")
-        step_links([Place(lesson, 0).link("Present", main=True, present=True)], "pinned_present", "Present the views")
     if missing:
-        have = "has" if len(missing) == 1 else "have"
+        one = len(missing) == 1
         st.caption(
-            f"The report would have no figures of {len(missing)} of the {len(views.pins)} views, which {have} not been "
-            "drawn in this session. Make slides draws them first."
+            f"{counted(len(missing), 'view')} {'was' if one else 'were'} not drawn in this session yet, so a report "
+            f"would lack {'its' if one else 'their'} figures. Make slides draws {'it' if one else 'them'} first."
         )
 
 
@@ -224,9 +230,8 @@ def _add_steps(lesson: Lesson) -> None:
 def _remove_all(count: int) -> None:
     """A button that removes all views, once the reader has confirmed it."""
     if not session.stored(REMOVE_ALL):
-        st.button(
-            "Empty the list", key="pinned_empty", type="tertiary", on_click=session.store, args=(REMOVE_ALL, True)
-        )
+        icon = ":material/delete:"
+        st.button("Empty the list", key="pinned_empty", icon=icon, on_click=session.store, args=(REMOVE_ALL, True))
         return
     views = f"all {count} views" if count > 1 else "the view"
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):

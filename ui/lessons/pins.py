@@ -27,6 +27,7 @@ from ui.lessons.library import (
     MAX_QUERY,
     MAX_STEPS,
     MAX_VALUES,
+    PINNED,
     RESERVED,
     VALUE,
     Lesson,
@@ -46,10 +47,10 @@ from ui.widgets.downloads import PPTX, DrawnFile, chosen_theme, show_drawing, st
 from ui.widgets.heading import restore_texts
 from ui.widgets.models import current_view, reads_text
 
-PINNED = "pinned-views"
-"""Name of the lesson of the pinned views."""
 STORED = "pinned_views"
 """Session key: the pinned views."""
+FILE = "pinned_file_text"
+"""Session key: the lesson of the pinned views as a file; "" for none."""
 UNTITLED = "My lesson"
 """Title of a lesson whose title is empty."""
 MOST_PINS = MAX_STEPS
@@ -144,7 +145,7 @@ class PinnedViews:
             return replace(self, pins=pins)
         return PinnedViews(
             pins=pins,
-            title=lesson.title,
+            title="" if lesson.title == UNTITLED else lesson.title,
             author=lesson.author or "",
             summary=lesson.summary or "",
             following=lesson.following or "",
@@ -165,12 +166,26 @@ def store_pinned_views(views: PinnedViews) -> None:
             f"{len(views.pins)} views would be pinned, more than the {MOST_PINS} steps of a lesson; remove some, or "
             "download the list and begin another."
         )
+    file = lesson_yaml(views.lesson()) if views.pins else ""
     if views.pins:
-        file = lesson_yaml(views.lesson())
         add_session_lesson(parse_lesson(file.encode(), f"{PINNED}.yaml", sorted(PAGES)))
     else:
         remove_session_lesson(PINNED)
     session.store(STORED, views)
+    session.store(FILE, file)
+
+
+def tab_texts() -> dict[str, str]:
+    """The pinned views as a text for the browser's tab, which has them after a reload; none without a view."""
+    return {STORED: str(file)} if (file := session.stored(FILE)) else {}
+
+
+def take_tab_texts(texts: Mapping[str, str]) -> None:
+    """Restore the pinned views of the tab in a session that has none."""
+    if STORED in texts and not pinned_views().pins:
+        with suppress(LessonError):  # whoever has changed the browser's storage has no list
+            lesson = parse_lesson(texts[STORED].encode("utf-8", "replace"), f"{PINNED}.yaml", sorted(PAGES))
+            store_pinned_views(PinnedViews().with_lesson(lesson))
 
 
 def current_step(page: str, title: str = "", note: str = "") -> Step:

@@ -166,7 +166,8 @@ def step_bar(here: str, pages: Pages, again: str) -> None:
         place = _place(*st.session_state[TOUR])
     except LessonError as error:
         del st.session_state[TOUR]
-        st.warning(escape_markdown(str(error)), icon=":material/tour:")
+        with st.container(key="tour_fault"):
+            st.warning(escape_markdown(str(error)), icon=":material/tour:")
         return
     with st.container(key="tour_bar", gap=None):
         lesson_card(_card(place, here, pages), "tour_card", again)

@@ -74,7 +74,8 @@ def page_theme(share: float = 1.0) -> Theme:
     """Theme and width of a figure with this share of the page's width; on narrow pages it takes all of it."""
     pixels = session.page_pixels()
     if session.figure_fills():
-        return replace(theme_named(session.theme_name(), width_class(pixels)), tall=window_height())
+        theme = theme_named(session.theme_name(), width_class(pixels))
+        return replace(theme, tall=window_height(), tools=not session.is_presenting())
     side_by_side = pixels >= SIDE_BY_SIDE
     return theme_named(session.theme_name(), width_class(pixels * share) if side_by_side else pixels)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from secrets import token_hex
 
 import streamlit as st
@@ -364,20 +365,24 @@ def apply_texts(texts: Mapping[str, str]) -> None:
     st.session_state.update({APPLIED_KEY: applied, OWN_TEXTS_KEY: own})
 
 
-def read_tab_texts() -> None:
+TakeTexts = Callable[[Mapping[str, str]], None]
+"""A function that gets the texts that the browser's tab has stored."""
+
+
+def read_tab_texts(take: TakeTexts) -> None:
     """Pause the first run of a session until the browser has sent the texts of the tab, if it has any.
 
     So a reloaded page computes with the reader's text at once, and never with the default one first.
     """
     st.session_state[SESSION] = token_hex(8)
     if st.context.cookies.get(HAS_TAB_TEXTS) == "1" and not st.context.is_embedded:
-        request_tab_texts(str(st.session_state[SESSION]), _take_tab_texts)
+        request_tab_texts(str(st.session_state[SESSION]), partial(_take_tab_texts, take))
         st.stop()
 
 
-def keep_texts() -> None:
-    """Store the reader's texts in the browser's tab, for a reload."""
-    store_tab_texts(_own_texts(), str(st.session_state[SESSION]), _take_tab_texts)
+def keep_texts(others: Mapping[str, str], take: TakeTexts) -> None:
+    """Store the reader's texts and others in the browser's tab; after a reload `take` gets them back."""
+    store_tab_texts({**_own_texts(), **others}, str(st.session_state[SESSION]), partial(_take_tab_texts, take))
 
 
 def _own_texts() -> dict[str, str]:
@@ -392,7 +397,7 @@ def _own_texts() -> dict[str, str]:
     return {key: text for key, text in written.items() if isinstance(text, str)}
 
 
-def _take_tab_texts() -> None:
+def _take_tab_texts(take: TakeTexts) -> None:
     """Restore the texts of the tab unless a link contains texts; those replaced by a step are restored at its end."""
     linked, stored = st.session_state.get(LINKED, ()), found_texts(st.session_state.get(TAB_TEXTS))
     applied, own = st.session_state.get(APPLIED_KEY, {}), dict(st.session_state.get(OWN_TEXTS_KEY, {}))
@@ -404,6 +409,7 @@ def _take_tab_texts() -> None:
         else:
             st.session_state[key] = text
     st.session_state[OWN_TEXTS_KEY] = own
+    take(stored)
 
 
 def restore_texts() -> None:

@@ -126,7 +126,7 @@ def _fitted_title(title: str, theme: Theme, size: float, tools: float) -> list[s
     """Break the title into lines; the tool bar is beside the first."""
     room = theme.pixels - 2 * EDGE
     first, *others = title.split("<br>")
-    lines = wrapped_label(first, room, size, 0 if theme.narrow else tools)
+    lines = wrapped_label(first, room, size, 0 if theme.narrow or not theme.tools else tools)
     return [*lines, *(part for line in others for part in wrapped_label(line, room, size))]
 
 

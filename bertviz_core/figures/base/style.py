@@ -55,6 +55,8 @@ class Theme:
     """Width class of the figure, one of WIDTHS: the available width is at least this."""
     tall: int = 0
     """Height to fill, if possible; 0 for the figure's own height."""
+    tools: bool = True
+    """Whether the title leaves room for the buttons of plotly."""
 
     @property
     def narrow(self) -> bool:

@@ -10,6 +10,7 @@ from ui import session
 from ui.lessons.library import (
     MAX_STEPS,
     NOTE,
+    PINNED,
     TITLE,
     Step,
     lesson_yaml,
@@ -18,7 +19,15 @@ from ui.lessons.library import (
     read_step,
     session_lessons,
 )
-from ui.lessons.pins import MOST_PINS, PINNED, UNTITLED, PinnedViews, pinned_views, store_pinned_views
+from ui.lessons.pins import (
+    MOST_PINS,
+    UNTITLED,
+    PinnedViews,
+    pinned_views,
+    store_pinned_views,
+    tab_texts,
+    take_tab_texts,
+)
 
 
 def step(title: str, **fields: object) -> Step:
@@ -107,6 +116,21 @@ def test_the_stored_list_is_a_lesson_of_the_session_and_its_file_has_the_same_st
     assert parse_lesson(lesson_yaml(lesson).encode(), "pinned-views.yaml", sorted(PAGES)) == lesson
     store_pinned_views(PinnedViews())
     assert PINNED not in session_lessons()
+
+
+def test_the_tab_gives_the_list_back_to_a_session_without_one(stored: dict[str, object]) -> None:
+    store_pinned_views(replace(pinned("no", "1e3: \U0001f40d"), author="Me"))
+    lesson, kept = open_lesson(PINNED), tab_texts()
+    stored.clear()
+    with pytest.raises(LessonError, match="The pinned views ended with the session that held them; open their"):
+        open_lesson(PINNED)
+    take_tab_texts({"pinned_views": "steps: 3"})
+    assert (pinned_views().pins, tab_texts()) == ((), {})
+    take_tab_texts(kept)
+    assert (open_lesson(PINNED), pinned_views().title) == (lesson, "")
+    store_pinned_views(pinned("other"))
+    take_tab_texts(kept)
+    assert titles(pinned_views()) == ["other"]
 
 
 def test_more_views_than_steps_of_a_lesson_are_refused_and_nothing_is_stored() -> None:

@@ -214,7 +214,8 @@ PAGE = Path(__file__).with_name("page.css")
 """Stylesheet of a page in the frame."""
 _presenter = component(
     "presenter",
-    html='<a href="#" role="button" aria-keyshortcuts="Escape">Leave <kbd>Esc</kbd></a>',
+    html="<p hidden><kbd>←</kbd> <kbd>→</kbd> <span></span></p>"
+    '<a href="#" role="button" aria-keyshortcuts="Escape">Leave <kbd>Esc</kbd></a>',
     css=_text("presenter.css"),
     js=f'const PRESENT = "{PRESENT}";\n{HISTORY_JS}' + _text("presenter.js"),
 )

@@ -17,22 +17,38 @@ export default function ({ parentElement }) {
     leave();
   };
   forget(link);
-  link.before = (event) => { link.blocked = event.key === "Escape" && document.querySelector(OPEN) !== null; };
+  link.before = (event) => {
+    showAgain(parentElement);
+    link.blocked = event.key === "Escape" && document.querySelector(OPEN) !== null;
+  };
   link.after = (event) => {
     const focused = event.composedPath()[0];
     if (event.key === "Escape" && !event.defaultPrevented && !link.blocked && !focused.closest?.(OWN_ESCAPE)) leave();
   };
   window.addEventListener("keydown", link.before, true); // before what is open is closed by the same key
   window.addEventListener("keydown", link.after);
-  const stop = fitted();
+  const stop = fitted(parentElement);
   return () => { stop(); forget(link); };
 }
 
+// Which of the steps is shown, and the keys that lead on: seen again for a moment with each step and key.
+function count(parentElement, main) {
+  const place = parentElement.querySelector("span"), at = main.querySelector(".lesson-card")?.dataset.step ?? "";
+  if (place.textContent === at) return;
+  place.textContent = at;
+  place.parentElement.hidden = !at;
+  showAgain(parentElement);
+}
+
+function showAgain(parentElement) {
+  for (const each of parentElement.querySelector("p").getAnimations()) Object.assign(each, { currentTime: 0 }).play();
+}
+
 // The picture is chosen and sized again whenever the page changes.
-function fitted() {
+function fitted(parentElement) {
   const main = document.querySelector("[data-testid=stMain]"), seen = {};
   let waits = 0;
-  const again = () => { waits ||= requestAnimationFrame(() => { waits = 0; fit(main, seen); }); };
+  const again = () => { waits ||= requestAnimationFrame(() => { waits = 0; count(parentElement, main); fit(main, seen); }); };
   const filled = new MutationObserver(again), grown = new ResizeObserver(again);
   filled.observe(main, { childList: true, subtree: true, attributeFilter: ["data-chart"] });
   for (const each of [main, main.querySelector(".stMainBlockContainer")]) grown.observe(each);
@@ -51,7 +67,7 @@ function fitted() {
 
 function unmark(place) {
   delete place.dataset.picture;
-  for (const name of ["--enlarged", "--top"]) place.style.removeProperty(name);
+  for (const name of ["--enlarged", "--top", "--room"]) place.style.removeProperty(name);
 }
 
 // The figure that the step names, or the first one that is no strip; without one the first table.
@@ -75,15 +91,17 @@ function fit(main, seen) {
   const top = Math.round(Math.max(head?.getBoundingClientRect().bottom ?? 0, 0)) + EDGE, room = innerHeight - top - EDGE;
   const most = LARGER * (parseFloat(document.documentElement.style.getPropertyValue("--growth")) || 1);
   const chart = place.querySelector("[data-chart]"), high = parseFloat(chart?.style.height);
-  const now = [innerWidth, innerHeight, room, high].join();
+  const now = [innerWidth, innerHeight, room, high, most].join();
   if (place.matches(".st-key-journey")) {
     if (seen.now !== now) window.dispatchEvent(new Event("resize")); // it draws itself as large as fits
   } else {
     const before = seen.place === place && seen.now === now ? seen.enlarged : most;
-    place.style.setProperty("--top", `${top}px`);
+    place.style.setProperty("--room", `${room / most}px`);
     if (before === most) place.style.setProperty("--enlarged", most);
-    seen.enlarged = Math.min(before, room / (high || place.offsetHeight));
+    const tall = high || place.offsetHeight;
+    seen.enlarged = Math.min(before, room / tall);
     place.style.setProperty("--enlarged", seen.enlarged);
+    place.style.setProperty("--top", `${top + Math.max(room - seen.enlarged * tall, 0) / 2}px`);
   }
   Object.assign(seen, { place, now, room });
 }

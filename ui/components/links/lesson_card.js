@@ -4,13 +4,15 @@ const FIGURES = "[data-testid^=stBidiComponent]", SMALLEST_FIGURE = 100;
 const OPENED = ".stage, .journey .sheet"; // of the attention view the opened head, of the journey the drawing
 const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"];
 
+const TEXT_FIELDS = "input, textarea, select, [contenteditable], [role=combobox]";
 const OWN_KEYS = "input, textarea, select, canvas, [contenteditable], [role=slider], [role=radio], [role=spinbutton], [role=combobox], [role=gridcell], [role=tab], [role=option], [role=menuitem]";
 
 export default function ({ data, parentElement }) {
   const card = parentElement.querySelector(".lesson-card");
   const content = JSON.stringify(data), step = JSON.stringify([data.lesson, data.count, data.trials, data.away]);
-  listen(card, data.by_keys);
   card.presented = document.querySelector(".st-key-presenter") !== null;
+  card.dataset.step = data.count.match(/\d+/g).join(" / ");
+  listen(card, data.by_keys);
   if (card.content === content) return () => leave(card);
   if (data.again) openAgain(data.again);
   const other = card.step !== step;
@@ -40,27 +42,44 @@ export default function ({ data, parentElement }) {
 }
 
 function leave(card) {
-  document.removeEventListener("keydown", card.onKeys);
+  deafen(card);
   card.leave?.();
 }
 
-function listen(card, byKeys) {
+function deafen(card) {
   document.removeEventListener("keydown", card.onKeys);
-  card.onKeys = (event) => onKeys(card, event);
-  if (byKeys) document.addEventListener("keydown", card.onKeys);
+  window.removeEventListener("keydown", card.onKeys, true);
 }
+
+// In the presenter's frame before the picture hears the key, whichever part of it was clicked.
+function listen(card, byKeys) {
+  deafen(card);
+  card.onKeys = (event) => card.presented ? onPresented(card, event) : onKeys(card, event);
+  if (byKeys) (card.presented ? window : document).addEventListener("keydown", card.onKeys, card.presented);
+}
+
+const held = (event) => event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey;
 
 // Space and the arrow keys go on and back, unless what has the focus uses them itself.
 function onKeys(card, event) {
   const focused = event.composedPath()[0];
-  if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-  if (focused.closest?.(OWN_KEYS) || (event.key === " " && focused.closest?.("button, summary, [role=button]"))) return;
-  const label = { " ": "Next", ArrowRight: "Next", ArrowLeft: "Back", PageDown: "Next", PageUp: "Back" }[event.key];
-  if (event.key.startsWith("Page") && !card.presented) return; // the keys of a presenter's remote control
-  const link = label && [...card.querySelectorAll(".row .ways :is(a[href], button[data-opens=end])")].find((each) => each.textContent === label || (label === "Next" && each.dataset.opens && !card.presented && card.open !== "end"));
+  if (held(event) || focused.closest?.(OWN_KEYS) || (event.key === " " && focused.closest?.("button, summary, [role=button]"))) return;
+  const label = { " ": "Next", ArrowRight: "Next", ArrowLeft: "Back" }[event.key];
+  const link = label && [...card.querySelectorAll(".row .ways :is(a[href], button[data-opens=end])")].find((each) => each.textContent === label || (label === "Next" && each.dataset.opens && card.open !== "end"));
   if (!link) return;
   event.preventDefault();
   link.click();
+}
+
+// Here they do so from everywhere but a text field and the way out, as do the keys of a remote control.
+function onPresented(card, event) {
+  if (held(event) || event.composedPath()[0].closest?.(`${TEXT_FIELDS}, [aria-keyshortcuts=Escape]`)) return;
+  const all = [...card.querySelectorAll(".list a")], now = all.findIndex((each) => each.hasAttribute("aria-current"));
+  const to = { " ": now + 1, ArrowRight: now + 1, PageDown: now + 1, ArrowLeft: now - 1, PageUp: now - 1, Home: 0, End: all.length - 1 }[event.key];
+  if (to === undefined) return;
+  event.preventDefault();
+  event.stopPropagation();
+  if (to !== now) all[to]?.click();
 }
 
 function draw(card, data) {

@@ -93,11 +93,11 @@ function dress(view) {
 // scrolled; null on a page.
 function frameOf({ root, header, bar, sheet, slide, path }) {
   if (slide) return { scale: 1, pixels: sheet.clientWidth * SLIDE_HIGH[path.open === "" ? "closed" : "opened"], presented: true };
-  const presented = getComputedStyle(root).getPropertyValue("--large") === "1", large = presented || root.getRootNode().fullscreenElement === root;
+  const presented = Number(getComputedStyle(root).getPropertyValue("--large")), large = presented || root.getRootNode().fullscreenElement === root;
   if (PAPER.matches || (!large && header.controls)) return null;
   const height = window.innerHeight - (presented ? root.getBoundingClientRect().top + 8 : bar.offsetHeight + (large ? 32 : 2));
-  const scale = clamp(Math.min(sheet.clientWidth / 1230, height / 700), large ? 1.3 : 1, 2.5); // 18 px at 1600 x 900
-  return { scale, pixels: height, presented };
+  const scale = clamp(Math.min(sheet.clientWidth / 1230, height / 700), 1.3 * presented || (large ? 1.3 : 1), 2.5 * (presented || 1)); // 18 px at 1600 x 900
+  return { scale, pixels: height, presented: presented > 0 };
 }
 
 function* chunkMost(values) {
