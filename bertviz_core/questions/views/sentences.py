@@ -130,14 +130,9 @@ SOURCE = choice("source", ("typed", "file"), "where the sentences come from", "S
 EXAMPLE = Param("example", "text", "a worked set of sentences", label="Example")
 GOLD_FROM = choice("gold_from", ("my own list", "file"), "where the pairs come from", "Pairs")
 OF_LIST, OF_PAIRS = COMPARED = ("the list", "pairs with gold similarity")
-TWO_MODELS_OF = Param(
-    "two_models_of",
-    "choice",
-    "what is compared in two models",
-    COMPARED,
-    "What is compared",
-    lambda *_: COMPARED,
-    parts=True,
+TWO_MODELS_OF = replace(
+    choice("two_models_of", COMPARED, "what is compared in two models", "What is compared", True),
+    values=lambda *_: COMPARED,
 )
 VECTORS_SHOWN = replace(
     flag("vectors_shown", "whether the vectors are drawn"),
