@@ -315,7 +315,7 @@ CHECK_EVERY_S = 0.05
 PATIENCE_S = 2.0
 """Seconds that the page waits for an answer before it offers to cancel the work."""
 PASSING = "passing"
-"""Key of a progress bar that soon goes; it lies over the page and pushes nothing."""
+"""Beginning of the key of a progress bar that soon goes; it lies over the page and pushes nothing."""
 
 
 def answer(
@@ -367,7 +367,7 @@ def awaited(
     A session waits for one job of each kind, the noun by default. The progress is first shown in the place, if given.
     """
     this_reader().wait_for(kind or noun, job)
-    _wait(job, noun, place or st.empty())
+    _wait(job, noun, place or st.empty(), f"{PASSING}_{_digest(key)}")
     if job.error is not None:
         board().forget(key)
         raise job.error
@@ -384,7 +384,7 @@ def progress_words(job: Job[Any], noun: str) -> str:
     return steps_done(job, noun)
 
 
-def _wait(job: Job[Any], noun: str, place: DeltaGenerator) -> None:
+def _wait(job: Job[Any], noun: str, place: DeltaGenerator, name: str) -> None:
     """Wait for a job; writing to the page lets a superseded script stop."""
     started, bar = perf_counter(), None
     while not job.wait(CHECK_EVERY_S):
@@ -392,7 +392,7 @@ def _wait(job: Job[Any], noun: str, place: DeltaGenerator) -> None:
         if spent > PATIENCE_S:
             break
         if spent > QUIET_S:
-            bar = bar or place.container(key=PASSING).empty()
+            bar = bar or place.container(key=name).empty()
             bar.progress(min(job.done / max(job.total, 1), 1.0), text=progress_words(job, noun))
     place.empty()
 

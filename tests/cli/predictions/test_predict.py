@@ -152,7 +152,7 @@ def test_calibration_prints_what_the_method_gives(command: Command, tmp_path: Pa
     assert probed == of_probe.to_json()
     assert probed["model"].endswith(" + probe")
     printed = command(*words, "--bins", "5").stdout
-    assert "accuracy" in printed.splitlines()[0]
+    assert "accuracy" in printed.splitlines()[1]
     assert "Bins of equal width" in printed
     for refused, message in (("--bins", "There is no --bins='x' here; give 2 to 50."), ("--gold", "has no column 'x'")):
         done = command(*words, refused, "x")
