@@ -26,7 +26,7 @@ from ui.cache.shared_model import SharedModel
 from ui.components.chart import cell_of, clicked_cell, clicked_point
 from ui.components.frame import PageLink, page_links
 from ui.components.links import Link, address, step_links
-from ui.session import store, stored
+from ui.session import at_the_end, store, stored
 from ui.widgets import models, run_model
 from ui.widgets.downloads import save_button
 from ui.widgets.figure_block import (
@@ -168,11 +168,17 @@ def at_once(place: DeltaGenerator, kept: str, deciding: Iterable[str], *of: str)
         place.html(SWITCH.format("switching"))
     if shown != now:
         store(key, ([], times))  # where the page ends before the end of the block, it is not shown yet
+
+    def show() -> None:
+        if is_other:  # an animation begins anew under another name only
+            place.html(SWITCH.format(("switched", "switched again")[times % 2]))
+
+    before = at_the_end.set((*at_the_end.get(), show))
     try:
         yield
     finally:
-        if is_other:  # an animation begins anew under another name only
-            place.html(SWITCH.format(("switched", "switched again")[times % 2]))
+        at_the_end.reset(before)
+        show()
     store(key, ([*of, *map(stored, deciding)], times + is_other))
 
 

@@ -5,13 +5,14 @@ and by the lessons, each for its own keys. A widget's key is its name in the add
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, NoReturn
 
 import streamlit as st
 
@@ -54,6 +55,8 @@ TEXT_STORE = "inside-bert-texts"
 HAS_TAB_TEXTS = "has_tab_texts"
 """Name of the cookie that is 1 where the tab has stored texts. The texts themselves are in no cookie."""
 
+at_the_end: ContextVar[tuple[Callable[[], None], ...]] = ContextVar("at_the_end", default=())
+"""What is still to be sent where a page ends early: after `st.stop` nothing can be, not even by a `finally`."""
 first_page_sent = Event()
 """Set when this server has sent its first page."""
 _waiting: list[None] = []
@@ -125,6 +128,13 @@ def model_offers() -> tuple[Offer, ...]:
 def model_names(ready: bool = False) -> tuple[str, ...]:
     """Names of the offered models, or of those that can run a text here, which come first."""
     return tuple(each.name for each in model_offers() if not ready or each.readiness == "ready")
+
+
+def end_page() -> NoReturn:
+    """End the run of the page here."""
+    for each in reversed(at_the_end.get()):
+        each()
+    st.stop()
 
 
 def stored(key: str, default: Any = None) -> Any:

@@ -19,6 +19,7 @@ from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.parameters.results import Ledger, TreeNode
 from bertviz_core.parameters.tables import parameters_frame
 from bertviz_core.tables.typeset import readable
+from bertviz_core.text import counted
 
 TreeForm = Literal["sunburst", "treemap", "icicle"]
 ROOT_ID = "/"
@@ -45,7 +46,7 @@ def parameter_tree_figure(nodes: Sequence[TreeNode], title: str, form: TreeForm,
         "customdata": [
             [
                 escape(node.id or node.label),
-                node.tensors,
+                counted(node.tensors, "tensor"),
                 share(node.numel, total),
                 share(node.numel, parents.get(node.parent or "", total)),
             ]
@@ -53,7 +54,7 @@ def parameter_tree_figure(nodes: Sequence[TreeNode], title: str, form: TreeForm,
         ],
         "textfont": {"size": TEXT_SIZE, "color": [text_on(colour) for colour in colours]},
         "hovertemplate": (
-            "<b>%{label}</b><br>%{customdata[0]}<br>%{value:,} parameters in %{customdata[1]:,} tensors"
+            "<b>%{label}</b><br>%{customdata[0]}<br>%{value:,} parameters in %{customdata[1]}"
             "<br>%{customdata[2]} of the model, %{customdata[3]} of the module around it<extra></extra>"
         ),
         "texttemplate": "%{text}",

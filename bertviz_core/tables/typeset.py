@@ -114,7 +114,7 @@ def _latex(text: str) -> str:
 
 
 COLUMN_WORDS = {
-    "numel": "numbers (numel)",
+    "numel": "numbers",
     "dtype": "number format (dtype)",
     "tied_to": "tied to",
     "stored_name": "name in the file",

@@ -88,7 +88,7 @@ def test_each_word_has_the_difference_of_two_runs() -> None:
     assert "**python** adds most" in page_text(at)
     weakest = int(np.argmin(expected))
     assert expected[weakest] < 0
-    assert f"**{frame['word'][weakest]}** takes most of all words away from the" in page_text(at)
+    assert f"**{frame['word'][weakest]}** takes more away from the" in page_text(at)
 
 
 @pytest.mark.slow

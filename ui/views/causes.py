@@ -11,6 +11,7 @@ from bertviz_core.questions.views.causes import SENTENCES, VIEWS, OtherDonor, Ty
 from bertviz_core.text import escape_markdown
 from ui.cache.shared_model import SharedModel
 from ui.engine import Specials, draw, draw_parts
+from ui.session import end_page
 from ui.targets import show_target, targeted
 from ui.widgets.heading import page_pair, page_text, put_text_button, say_example
 from ui.widgets.uploads import within_upload
@@ -33,7 +34,7 @@ def _other_text(opened: SharedModel) -> str:
     donor = _donor(opened, page_text(), second or "")
     if donor is None:
         st.info(escape_markdown(f"{words}. Write such a second text in the sidebar."), icon=":material/info:")
-        st.stop()
+        end_page()
     say_example(donor, f"{words}. Write your own in the sidebar.")
     return donor
 

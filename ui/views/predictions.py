@@ -44,7 +44,7 @@ from ui.cache.figures import cached_by_bytes
 from ui.cache.shared_model import SharedModel
 from ui.components.frame import PageLink, page_links
 from ui.engine import with_controls
-from ui.session import TRAINED_PROBE, settings, store, stored
+from ui.session import TRAINED_PROBE, end_page, settings, store, stored
 from ui.widgets.downloads import note_models, note_table, save_button
 from ui.widgets.figure_block import file_name
 from ui.widgets.models import bundled_instead, choose_model, ready, state_select
@@ -137,7 +137,7 @@ def _read_or_fitted(opened: SharedModel, ask: Ask, row: DeltaGenerator) -> Chose
         return ChosenProbe(saved)
     if labelled is None:
         wait_for_file("Labelled texts")
-        st.stop()
+        end_page()
     missing = "Layers that are not done yet are missing."
     known = ask(questions.fitted_probes, questions.labelled_options(labelled, pooling, seed), (probe_figure, missing))
     probe = known.result.probes[known.result.scores.layers.index(layer)]
@@ -258,7 +258,7 @@ def label_errors_view(opened: SharedModel, ask: Ask, options: Options) -> Iterat
         labelled, seed = labelled_texts(opened, reading.checked_rows)
     if labelled is None:
         wait_for_file("Labelled texts")
-        st.stop()
+        end_page()
     listed = errors.label_options(labelled, {questions.SEED.key: str(seed)})
     with row:
         listed = with_controls((errors.PROBABILITIES_FROM, errors.SUSPECTS_BY, errors.SUSPECTS_ORDER), opened, listed)
@@ -484,7 +484,7 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
         listed = text_list(answered_by, classes, mask_text(opened.tokenizer))
     if listed is None:
         wait_for_file("Texts")
-        st.stop()
+        end_page()
     notices = listed.notices
     if chosen is not None:
         notices += probe_line(chosen, heads.tasks, listed.texts)
@@ -531,7 +531,7 @@ def calibration_view(opened: SharedModel, ask: Ask, options: Options) -> Iterato
             listed = text_list(task or "", reading.config_classes(of.source.config), "")
     if listed is None:
         wait_for_file("Labelled texts" if by_probe else "Texts")
-        st.stop()
+        end_page()
     probed = chosen.values if by_probe else {}
     show = partial(answered.calibration_parts, listed, None if by_probe else task, probed)
     yield from [OtherModel(instead, show)] if instead and not by_probe else show(opened, ask, options)

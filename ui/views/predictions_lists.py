@@ -22,7 +22,7 @@ from ui.address.widgets import choice
 from ui.cache.figures import cached_by_bytes
 from ui.cache.shared_model import SharedModel
 from ui.engine import with_controls
-from ui.session import settings
+from ui.session import end_page, settings
 from ui.widgets.uploads import (
     BOX,
     TYPED_LIST,
@@ -91,7 +91,7 @@ def swaps_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part
         listed = with_controls((swaps.COMPARED,), opened, Options())
     if lines is None:
         wait_for_file("Texts")
-        st.stop()
+        end_page()
     shipped = {swaps.SWAP_SET.key: source} if source in SETS else {}
     yield from answered.swap_parts(opened, ask, swaps.swap_options(*lines, None, **{**shipped, **listed.values}))
 

@@ -44,7 +44,7 @@ from bertviz_core.text import counted, escape_markdown
 from ui.address.widgets import choice, select
 from ui.components.chart import chosen_points
 from ui.examples import EXAMPLES, QUERIES
-from ui.session import settings, store, stored
+from ui.session import end_page, settings, store, stored
 from ui.widgets.figure_block import chart, download_row, explained, folded_table, page_theme
 from ui.widgets.heading import unshown
 from ui.widgets.models import VIEW
@@ -200,7 +200,7 @@ def sentence_input() -> Options:
         raise refused
     if table is None:
         wait_for_file("Sentences")
-        st.stop()
+        end_page()
     shown = next(view for view in VIEWS if view.title == stored(VIEW))
     if QUERY in shown.params and stored(QUERY.key) is None:
         store(QUERY.key, QUERIES.get(str(stored(EXAMPLE.key)), next(iter(QUERIES.values()))))
@@ -236,7 +236,7 @@ def long_input() -> Options:
             )
     if text is None:
         wait_for_file("Text")
-        st.stop()
+        end_page()
     if not text.strip():
         raise TextError("The text is empty. Write several sentences under Text.")
     return Options((text,))

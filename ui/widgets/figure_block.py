@@ -217,7 +217,9 @@ def numbers_table(
     }
     signed = _signed(table, formats)
     written = {name: each for name, each in written.items() if name not in signed}
-    columns: dict[str, Any] = {name: st.column_config.Column(words) for name, words in COLUMN_WORDS.items()}
+    columns: dict[str, Any] = {
+        name: st.column_config.Column(words) for name, words in COLUMN_WORDS.items() if name in table
+    }
     for name, each in written.items():
         columns[name] = st.column_config.NumberColumn(COLUMN_WORDS.get(name), format=each)
     if first is not None:

@@ -35,7 +35,7 @@ from ui.cache import models
 from ui.cache.jobs import Job, board, duration, steps_done, this_reader
 from ui.cache.shared_model import SharedModel, SharedSubject
 from ui.components.frame import PageLink, page_links
-from ui.session import allow_run, forget_run, reader_waits, run_allowed, settings
+from ui.session import allow_run, end_page, forget_run, reader_waits, run_allowed, settings
 from ui.widgets.heading import draw_text_on_page
 from ui.widgets.models import answered, choose_model, is_lost, lost, model_before, ready_model, unreached_reason
 
@@ -66,7 +66,7 @@ def agreed_work(work: str, reason: str, label: str = "Begin", key: str = "start_
     if not run_allowed(work):
         st.info(reason, icon=":material/timer:")
         st.button(label, type="primary", on_click=allow_run, args=(work,), key=key)
-        st.stop()
+        end_page()
 
 
 def _run_key(model: LoadedModel, tokens: Tokens, runs: int = 1) -> str:
@@ -245,7 +245,7 @@ def shown_in_place() -> Iterator[None]:
 def _end() -> None:
     with suppress(StreamlitAPIException):  # a fragment cannot draw it
         draw_text_on_page()
-    st.stop()
+    end_page()
 
 
 def no_such_page(words: str, near: PageLink | None) -> None:
@@ -373,7 +373,7 @@ def awaited(
         raise job.error
     if job.result is None:
         _job_progress(key, noun, draw, kind or noun)
-        st.stop()
+        end_page()
     return job.result
 
 

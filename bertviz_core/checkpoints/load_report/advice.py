@@ -11,7 +11,7 @@ from bertviz_core.text import quoted
 
 VALUES_NOTE = (
     "Only names and shapes were compared; values were read only where tied tensors are stored twice. The view Weights "
-    "of the page Checkpoint finds NaN and infinity."
+    "of the page Checkpoint looks for NaN and infinity."
 )
 MAX_NAMED_MODULES = 4
 """Maximum number of modules named in a sentence."""

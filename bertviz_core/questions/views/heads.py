@@ -183,6 +183,12 @@ def matrices_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         yield from norms_view(opened, ask)
 
 
+WHY_ONE = (
+    "Why one matrix for all heads: one product with the whole matrix gives the same numbers as a product with each "
+    "block, and is one large step for the processor in place of many small ones."
+)
+
+
 def matrix_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """One projection of a layer, whole, cut or pulled apart."""
     answer = ask(head_matrices, options)
@@ -198,6 +204,7 @@ def matrix_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         below=[
             Text(f"{OBSERVATIONS[cut]} {_norm_words(norms)}"),
             Text(_shape_words(parts, block, cut)),
+            *([Text(WHY_ONE)] if len(blocks) > 1 else []),
             Cell("heads_matrix", lambda cell: [_weight_words(parts, block, cell)]),
         ],
         rows=[Table(block_frame(parts, head, block), alt, folded="heads_matrix")],

@@ -238,9 +238,9 @@ def _strongest(result: WordAttributions) -> str:
     title = escape_markdown(result.title)
     parts = []
     if result.shares[most] > 0:
-        parts.append((most, f"adds most of all words to the {title}"))
+        parts.append((most, f"adds more to the {title} than any other word"))
     if result.shares[least] < 0:
-        parts.append((least, f"takes most of all words away from the {title}"))
+        parts.append((least, f"takes more away from the {title} than any other word"))
     parts.sort(key=lambda each: -abs(float(result.shares[each[0]])))
     sentences = [
         f"**{_token(result.words[place])}** {does}: **{decimals(float(result.shares[place]))}**."

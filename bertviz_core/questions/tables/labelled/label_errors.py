@@ -27,6 +27,11 @@ def estimate_words(result: LabelErrors) -> str:
         f"{len(result.suspects):,} of {counted(count, 'label')} of {source} {suspect} suspect; an estimated "
         f"{result.estimated:,} ({result.estimated / count:.1%}) {wrong} wrong. {OPINIONS[result.probabilities_from]}"
     )
+    if result.probabilities_from == "head":
+        same = float((result.probabilities.argmax(axis=1) == result.gold).mean())
+        sentence += (
+            f" It agrees with {same:.1%} of the labels; the lower that is, the more suspects are its own mistakes."
+        )
     if left := result.uncounted:
         sentence += f" The cells leave out {counted(left, 'text')} below the threshold of every class."
     return sentence
