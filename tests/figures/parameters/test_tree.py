@@ -96,9 +96,9 @@ def test_names_are_shown_as_text_never_as_html(form: TreeForm) -> None:
 def test_hover_tells_tensors_and_shares() -> None:
     trace = drawn_tree()
     rows = dict(zip(trace["ids"], trace["customdata"], strict=True))
-    assert rows["encoder.layer.0.attention"][1:] == [4, f"{190 / 1_009:.1%}", f"{190 / 307:.1%}"]
-    assert rows["pooler.dense"][1:] == [2, "3.7%", "3.7%"]
-    assert rows[ROOT_ID][1:] == [17, "100.0%", "100.0%"]
+    assert rows["encoder.layer.0.attention"][1:] == ["4 tensors", f"{190 / 1_009:.1%}", f"{190 / 307:.1%}"]
+    assert rows["pooler.dense"][1:] == ["2 tensors", "3.7%", "3.7%"]
+    assert rows[ROOT_ID][1:] == ["17 tensors", "100.0%", "100.0%"]
 
 
 @every_theme
