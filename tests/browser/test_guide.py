@@ -106,7 +106,7 @@ def test_at_every_step_the_card_is_whole_and_covers_no_word_and_leave_gives_all_
         page.get_by_role("button", name="Leave").click()
         expect(page.locator(".lesson-card")).to_have_count(0)
         expect(page).to_have_url(address)
-        expect(page.locator("[data-name='Close layer 3']" if width > 640 else ".journey svg").first).to_be_visible()
+        expect(page.locator("[data-name='Close layer 3']" if width > 900 else ".journey svg").first).to_be_visible()
         if before is not None:
             expect(text).to_have_value(before)
     finally:
