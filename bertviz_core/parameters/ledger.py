@@ -279,14 +279,15 @@ def adapter_ledger(source: ModelSource, part: AdapterPart, settings: Settings) -
     """The ledger of an adapter: the frozen parameters of its base, and beside them its own, which were trained."""
     fit, base = fitted_adapter(source, part, settings)
     same = partial(same_merged, fit, base)
-    whole = header_ledger(source.name, source.config, merged_header(read_header(base), fit), same=same)
+    header = read_header(base)
+    whole = header_ledger(source.name, source.config, merged_header(header, fit), same=same)
     rows = adapter_rows(whole.parameters, fit)
     own = [half for _, update in fit.updates for half in (update.first, update.second)]
     stored = ((whole.stored_tensors or 0) + len(own), (whole.stored_nbytes or 0) + sum(each.nbytes for each in own))
     ledger = balanced_ledger(
         source.name, source.config, whole.architecture, "header", rows, list(whole.buffers), stored
     )
-    return replace(ledger, note=adapter_note(fit, part.base.name, ledger, whole.total))
+    return replace(ledger, note=adapter_note(fit, part.base.name, header, ledger, whole.total))
 
 
 def stored_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader, folder: Path | None = None) -> Ledger:

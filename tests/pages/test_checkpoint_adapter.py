@@ -45,6 +45,20 @@ def test_the_map_shows_every_update_beside_the_base(place: Path) -> None:
     np.testing.assert_allclose(np.array(cells["z"], float), expected(place), rtol=1e-5)
 
 
+@pytest.mark.parametrize("order", [("mine", "base"), ("base", "mine")], ids=["adapter opened", "base opened"])
+def test_the_change_is_over_the_norms_of_the_base_whichever_was_opened(
+    place: Path, order: tuple[str, str], command: Command
+) -> None:
+    compared = json.loads(command("compare", *(str(place / name) for name in order), "--json").stdout)
+    assert (Path(compared["first"]).name, Path(compared["second"]).name) == ("base", "mine")
+    changes = {each["name"]: each["relative_change"] for each in compared["tensors"]}
+    found = [
+        [changes[f"encoder.layer.{layer}.attention.self.{module}.weight"] for layer in range(LAYERS)]
+        for module in MODULES
+    ]
+    np.testing.assert_allclose(found, expected(place), rtol=1e-5)
+
+
 def test_the_lines_of_python_give_the_singular_values(place: Path) -> None:
     at = opened("checkpoint", view="Compare with base", model="mine", other="base", checkpoint_adapter_explained="true")
     code = next(each.value for each in at.code if "lora_A" in each.value)

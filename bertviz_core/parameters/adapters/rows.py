@@ -44,13 +44,15 @@ def adapter_rows(rows: Sequence[Parameter], fit: FittedAdapter) -> list[Paramete
     return listed
 
 
-def adapter_note(fit: FittedAdapter, base: str, ledger: Ledger, merged: int) -> str:
-    """What the adapter adds to its base, and how many parameters the merged model has."""
+def adapter_note(fit: FittedAdapter, base: str, header: CheckpointHeader, ledger: Ledger, merged: int) -> str:
+    """What the adapter adds to its base, whose header this is, and how many parameters the merged model has."""
     matrices = f"{len(fit.updates):,} {'matrix' if len(fit.updates) == 1 else 'matrices'} of {quoted(base)}"
     share = 100 * ledger.trainable / max(ledger.total, 1)
-    whole = f" and replaces {counted(len(fit.saved), 'tensor')} as a whole" if fit.saved else ""
+    replaced = len({name for name, _ in fit.saved} & {tensor.name for tensor in header.tensors})
+    counts = {"replaces": (replaced, "tensor"), "adds": (len(fit.saved) - replaced, "new tensor")}
+    done = [f"changes {matrices}", *(f"{verb} {counted(*each)}" for verb, each in counts.items() if each[0])]
     return (
-        f"This is an adapter (LoRA): it changes {matrices}{whole}. Its own {ledger.trainable:,} parameters, "
+        f"This is an adapter (LoRA): it {' and '.join(done)}. Its own {ledger.trainable:,} parameters, "
         f"{share:.1f}% of all {ledger.total:,} listed, are the trained ones; those of the base are frozen. As it runs, "
         f"the adapter is merged into the base, and {merged:,} parameters are left, which the page Checkpoint counts."
         + "".join(f" {notice}" for notice in fit.notices)

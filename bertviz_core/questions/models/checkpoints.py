@@ -287,10 +287,18 @@ def read_key(*files: Checkpoint) -> Hashable:
 
 
 def both_checkpoints(opened: Opened, options: Options) -> tuple[Checkpoint, Checkpoint]:
-    """Both checkpoints; the second may be a copy of the first with reduced precision."""
-    first, other = opened_checkpoint(opened), other_name(options)
+    """Both checkpoints, of which the second changed from the first.
+
+    The second is the other model or a copy with reduced precision; but the base of an adapter is always the first, so
+    that its change is relative to the same norms as in the run that trained it.
+    """
+    own, other = opened_checkpoint(opened), other_name(options)
     rounding = COPIES.get(other)
-    return first, rounded_copy(first, rounding) if rounding else opened_checkpoint(opened.other(other))
+    if rounding:
+        return own, rounded_copy(own, rounding)
+    second, adapter = opened.other(other), opened.source.adapter
+    both = own, opened_checkpoint(second)
+    return both[::-1] if adapter is not None and adapter.base.folder == second.source.folder else both
 
 
 def both_models(opened: Opened, options: Options) -> tuple[Opened, ...]:

@@ -71,6 +71,8 @@ from bertviz_core.questions.view import (
     Figure,
     Folded,
     Level,
+    Link,
+    Links,
     Metric,
     Metrics,
     Notices,
@@ -425,6 +427,11 @@ def _weights(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     else:
         yield Text(texts.NOTHING_COMMON, "notice")
     yield from _names(answer.result)
+    other, compared = options.get(OTHER.key), answer.result
+    if other not in COPIES and compared.first != compared.second and opened.source.adapter is None:
+        turned = {"model": other, "view": "Compare with base", OTHER.key: opened.name}
+        link = f"The change from {compared.second} to {compared.first}, over the norms of {compared.second}"
+        yield Links("checkpoint_turned", "The other way round", [Link.to(link, "checkpoint", turned)])
 
 
 def _adapter(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
@@ -483,13 +490,15 @@ def _change(comparison: CheckpointComparison, opened: Opened, ask: Ask, options:
 
 def _names(comparison: CheckpointComparison) -> Iterator[Part]:
     """Counts of matching tensors, and names without a partner."""
-    equal = sum(each.changed == 0 and each.relative_change == 0 for each in comparison.tensors)
+    equal = [each.location for each in comparison.tensors if each.changed == each.relative_change == 0]
+    buffers = sum(each.is_buffer for each in equal)
+    untrained = f" {counted(buffers, 'buffer')} among them: never trained." if buffers else ""
     whole = texts.number(comparison.relative_change) if comparison.tensors else "–"
     shared = "Of one shape, whatever their number format."
     yield Metrics.of(
         Metric("Relative change", whole, texts.WHOLE_CHANGE),
         Metric("Tensors in both", f"{len(comparison.tensors):,}", shared),
-        Metric("Unchanged", f"{equal:,}", "Every number of them is the same."),
+        Metric("Unchanged", f"{len(equal):,}", f"Every number of them is the same.{untrained}"),
         Metric("Added", f"{len(comparison.added):,}", f"Only in {escape_markdown(comparison.second)}."),
         Metric("Removed", f"{len(comparison.removed):,}", f"Only in {escape_markdown(comparison.first)}."),
         Metric("Resized", f"{len(comparison.resized):,}", "In both, with another shape."),

@@ -348,10 +348,9 @@ def adapter_words(updates: AdapterUpdates, largest: AdapterUpdate) -> str:
     """What an adapter changes, and the largest of its updates."""
     ranks = sorted({each.rank for each in updates.updates})
     span = f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks[0]} to {ranks[-1]}"
-    replaced = f", and replaces {counted(len(updates.saved), 'tensor')} as a whole" if updates.saved else ""
+    saved = f", and brings {counted(len(updates.saved), 'whole tensor')}" if updates.saved else ""
     return (
         f"The adapter changes {len(updates.updates):,} matrices of {escape_markdown(updates.base)} by updates of {span}"
-        f"{replaced}. Of all updates {escape_markdown(largest.name)} is the largest beside its matrix, with "
-        f"{largest.relative_norm:.1%} of the matrix's norm. Below, the merged model beside the second model of the "
-        "sidebar."
+        f"{saved}. Of all updates {escape_markdown(largest.name)} is the largest beside its matrix, with "
+        f"{largest.relative_norm:.1%} of the matrix's norm. Below, the merged model and that of Compare with."
     )
