@@ -7,7 +7,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +18,7 @@ import plotly.graph_objects as go
 import plotly.io as pio
 from plotly.offline import get_plotlyjs
 
-from bertviz_core.figures.base.axes import plain, wrapped
+from bertviz_core.figures.base.axes import plain, text_width, wrapped
 from bertviz_core.figures.base.style import (
     FAMILY,
     FONT,
@@ -31,8 +31,11 @@ from bertviz_core.figures.base.style import (
 )
 from bertviz_core.text import digits, escape_controls
 
-LONGEST_TEXT = 120
-"""Maximum length of a text in a caption, in characters."""
+LONGEST_TEXT, SHORT_TEXT = 120, 60
+"""Maximum length of a text in a caption, in characters; the shorter one where it then is a single line."""
+HASH = re.compile("[0-9a-f]{40,64}")
+CAPTION_SIZE, LINE, EDGE = 14, 20, 16
+"""Pixels: font size and line height of a caption, margin around it."""
 SPELLED = 2
 """Maximum number of texts quoted in full; of more, the first and their number."""
 
@@ -66,6 +69,19 @@ class Caption:
 
 NO_CAPTION = Caption("", ())
 """Of a picture beside whose title and sources stand as text."""
+
+
+def one_line(caption: Caption, pixels: float, size: float = CAPTION_SIZE) -> str:
+    """The caption in a line of this width, for which revisions, the description and texts are cut in turn.
+
+    Where that is not enough, the texts stay whole and go on in a second line.
+    """
+    models = tuple((name, revision[:12] if HASH.fullmatch(revision) else revision) for name, revision in caption.models)
+    known = replace(caption, models=models)
+    bare = replace(known, words="" if known.models or known.texts else known.words)
+    cut = replace(bare, texts=tuple(quoted_text(each, SHORT_TEXT)[1:-1] for each in bare.texts))
+    lines = (each.line for each in (caption, known, bare, cut))
+    return next((line for line in lines if text_width(line, size) <= pixels), bare.line)
 
 
 def caption_of(
@@ -120,10 +136,10 @@ def texts_words(texts: Sequence[str]) -> str:
     return f"Text{'s' if len(texts) > 1 else ''}: {' and '.join(map(quoted_text, texts))}"
 
 
-def quoted_text(text: str) -> str:
+def quoted_text(text: str, longest: int = LONGEST_TEXT) -> str:
     """A text in quotation marks on one line; a long one is cut."""
     text = spelled(text)
-    return f"“{text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1].rstrip() + '…'}”"
+    return f"“{text if len(text) <= longest else text[: longest - 1].rstrip() + '…'}”"
 
 
 def _scales(figure: go.Figure) -> Iterator[tuple[str, str, str, str]]:
@@ -187,8 +203,6 @@ def _unescaped(text: str) -> str:
     return plain(text.replace("<sub>", "_").replace("<br>", " ").replace("\u2068", "").replace("\u2069", ""))
 
 
-CAPTION_SIZE, LINE, EDGE = 14, 20, 16
-"""Pixels: font size and line height of a caption, margin around it."""
 HEADING_SIZE, HEADING_LINE = 20, 28
 """Pixels: font size and line height of the title of a file."""
 MOST_HIGH = 0.75
@@ -403,7 +417,7 @@ def _heads_and_lines(title: str, caption: Caption, width: float) -> tuple[list[s
     """The lines of the title and of the caption; none of the title where it is on a slide as text."""
     room = width - 2 * EDGE
     heads = wrapped(spelled(title), room, HEADING_SIZE) if caption is not NO_CAPTION else []
-    return heads, wrapped(caption.line, room, CAPTION_SIZE) if caption.line else []
+    return heads, wrapped(one_line(caption, room), room, CAPTION_SIZE) if caption.line else []
 
 
 def _heights(heads: Sequence[str], lines: Sequence[str]) -> tuple[float, float]:

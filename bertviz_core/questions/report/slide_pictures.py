@@ -1,11 +1,9 @@
 """Pictures of the sections of a report for its slides, drawn by a browser."""
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bertviz_core.errors import Progress
-from bertviz_core.figures.base.axes import wrapped
 from bertviz_core.figures.base.export import (
     DECK_WIDE,
     NO_CAPTION,
@@ -13,6 +11,7 @@ from bertviz_core.figures.base.export import (
     captioned_svg,
     deck_tall,
     description,
+    one_line,
     slide_width,
     without_selection,
 )
@@ -23,7 +22,6 @@ from bertviz_core.questions.report.sections import ReportSection
 
 POINTS, LINE_SIZE = 72, 11
 """Points per inch, and the smallest letters of the line below a picture that is one line."""
-HASH = re.compile("[0-9a-f]{40,64}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,12 +39,8 @@ class SlidePicture:
 
 
 def slide_line(caption: Caption) -> str:
-    """The caption with short revisions, on a slide; without its words where they make it longer than a line."""
-    models = tuple((name, revision[:12] if HASH.fullmatch(revision) else revision) for name, revision in caption.models)
-    whole = replace(caption, models=models).line
-    bare = replace(caption, models=models, words="").line
-    fits = len(wrapped(whole, DECK_WIDE * POINTS, LINE_SIZE)) < 2
-    return whole if fits or not bare else bare
+    """The caption in one line below a picture or a table of a slide."""
+    return one_line(caption, DECK_WIDE * POINTS, LINE_SIZE)
 
 
 def slide_pictures(

@@ -14,6 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from bertviz_core.figures.base.axes import text_width
 from bertviz_core.figures.base.export import (
     CAPTION_SIZE,
     EDGE,
@@ -28,6 +29,7 @@ from bertviz_core.figures.base.export import (
     described_png,
     for_medium,
     framed,
+    one_line,
     png_scale,
     slide_room,
     spelled,
@@ -174,6 +176,24 @@ def test_many_texts_are_counted_and_a_long_one_is_cut() -> None:
     assert line == f"3 texts, the first “{'x' * 119}…”."
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"How it is read. Model: tiny, revision {'a1' * 20}. Text: “{'word ' * 15}end”.",
+        f"How it is read. Model: tiny, revision a1a1a1a1a1a1. Text: “{'word ' * 15}end”.",
+        f"Model: tiny, revision a1a1a1a1a1a1. Text: “{'word ' * 15}end”.",
+        f"Model: tiny, revision a1a1a1a1a1a1. Text: “{('word ' * 12)[:59]}…”.",
+    ],
+)
+def test_the_line_of_a_file_gives_way_to_its_width(line: str) -> None:
+    """The revision first, then the description, then the end of a text."""
+    caption = Caption("How it is read.", (("tiny", "a1" * 20),), ("word " * 15 + "end",))
+    assert one_line(caption, text_width(line, CAPTION_SIZE)) == line
+    assert one_line(caption, 100) == f"Model: tiny, revision a1a1a1a1a1a1. Text: “{'word ' * 15}end”.", (
+        "in several lines"
+    )
+
+
 def test_characters_that_act_are_spelled_out() -> None:
     assert spelled("a\u202eb\x00 \t c\ud800") == "aU+202EbU+0000 cU+D800"
 
@@ -241,7 +261,7 @@ TITLED = DRAWING.replace("</svg>", '<g class="g-gtitle"><text>Own title</text></
 @pytest.mark.parametrize("medium", ["", "column", SLIDE])
 @pytest.mark.parametrize("drawing", [DRAWING, TITLED])
 def test_every_file_has_its_title_in_bold_the_picture_and_one_grey_line(drawing: str, medium: str) -> None:
-    caption = Caption("A map.", (("org/name", "0a1b"),), (EVIL,), "cosine, −1 to 1")
+    caption = Caption("", (("org/name", "0a1b"),), (EVIL,), "cosine, −1 to 1")
     root = ElementTree.fromstring(captioned_svg(drawing, "Its title", caption, LIGHT, medium=medium))
     heading, line = root.findall(f"{SVG}text")
     assert "".join(heading.itertext()) == "Its title"
@@ -251,7 +271,8 @@ def test_every_file_has_its_title_in_bold_the_picture_and_one_grey_line(drawing:
         FONT,
     )
     words = "".join("".join(each.itertext()) for each in line)
-    assert words.replace(" ", "") == caption.line.replace(" ", ""), "a long word is broken"
+    expected = one_line(caption, float(root.attrib["width"]) - 2 * EDGE)
+    assert words.replace(" ", "") == expected.replace(" ", ""), "a long word is broken"
     assert (line.attrib["fill"], line.attrib["font-family"]) == (LIGHT.muted, FONT)
     assert {each.attrib["x"] for text in (heading, line) for each in text} == {str(EDGE)}
     assert "Own title" not in "".join(root.itertext()), "one title is enough"
@@ -293,7 +314,7 @@ def test_a_drawing_fills_the_width_of_its_file_up_to_three_quarters_high(width: 
 
 
 def test_the_caption_stands_below_the_drawing_and_above_the_edge() -> None:
-    caption = Caption("word " * 60, (("tiny", "abc"),))
+    caption = Caption("", (("word " * 60, "abc"),))
     root = ElementTree.fromstring(captioned_svg(DRAWING, EVIL, caption, DARK, EVIL))
     heights = [float(each.attrib["y"]) for each in root.findall(f"{SVG}text")[1]]
     assert len(heights) > 5

@@ -323,6 +323,7 @@ def figure_download(
     draws its own file (on "attention:draw") has a `look`. The medium is "slide", "column", or "" for the size of the
     page.
     """
+    drawn = width or export.MEDIA.get(medium, export.WIDTH)
     sizes: dict[str, Any] = {
         "letters": export.CAPTION_SIZE,
         "line": export.LINE,
@@ -344,7 +345,7 @@ def figure_download(
         "chart": chart_key,
         "filename": filename,
         "title": title,
-        "caption": caption.line,
+        "caption": export.one_line(caption, drawn - 2 * export.EDGE),
         "medium": medium,
         "alt": alt,
         "figure": again.to_json() if again is not None else None,
@@ -355,7 +356,7 @@ def figure_download(
         "muted": theme.muted,
         "font": FONT,
         "family": FAMILY,
-        "width": width or export.MEDIA.get(medium, export.WIDTH),
+        "width": drawn,
         "formats": dict(formats),
         "least": WIDE,
         "sizes": sizes,
