@@ -14,13 +14,14 @@ CHART = ".st-key-predictions_probe .js-plotly-plot"
 
 @pytest.mark.slow
 def test_a_head_is_trained_saved_opened_and_asked_about_a_list(page: Page, server: str, tmp_path: Path) -> None:
-    page.goto(f"{server}/predictions?layer=1&text=The+storm+blew+all+night.")
+    page.goto(f"{server}/predictions?view=Train+a+probe&layer=1&text=The+storm+blew+all+night.")
     chart = page.locator(f"{CHART} .scatterlayer .trace").first
     expect(chart).to_be_visible(timeout=3 * WAIT_MS)
     box = page.locator(CHART).bounding_box()
     assert box is not None
     assert box["y"] < 330
     bars = page.locator(".st-key-predictions_classes .js-plotly-plot")
+    page.locator(".st-key-predictions_classes").scroll_into_view_if_needed()  # it is drawn when it is looked at
     expect(bars.locator(".ytick").first).to_have_text("weather")
     expect(page.get_by_text("mean pooling of layer 1, seed 0")).to_be_visible()
     page.get_by_role("button", name="Save or open").click()
