@@ -144,7 +144,7 @@ def _journey_lines(way: Journey) -> Sequence[str]:
 JOURNEY: Faces[Journey] = Faces(
     keys="stages tokens=labels turn length entropy missing",
     made={
-        "stages": lambda way: every(way.stages, "name kind numel run"),
+        "stages": lambda way: every(way.stages, "name kind numel run used"),
         "missing": lambda way: way.missing or None,
     },
     frame=_journey_frame,
