@@ -60,6 +60,7 @@ from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import explained
+from bertviz_core.questions.tables.interventions import largest_effects
 from bertviz_core.questions.view import (
     Ask,
     Cell,
@@ -261,6 +262,7 @@ def _head_view(
         height=HEIGHT,
         below=[
             Cell("causes_effects", param=HEAD, value=partial(clicked_head, first)),
+            Text(escape_markdown(largest_effects(first))),
             Text(_head_words(comparison, place)),
             Links("causes_attention", "The attention of this head", [Link.to(link, "attention", values)]),
             *classes,
