@@ -45,13 +45,23 @@ EFFECTS: Faces[AblationEffects] = Faces(
 )
 
 
+def remainder(shares: WordAttributions) -> str:
+    """What the sum of the shares leaves of clean minus reference, in two sentences; "" without a reference."""
+    whole, total = shares.clean - shares.reference, float(shares.shares.sum())
+    if np.isnan(whole):
+        return ""
+    rest = f"The shares add up to {decimals(total)}; all words together make a difference of {decimals(whole)}."
+    return f"{rest} The rest, {decimals(whole - total)}, is no single word's: it is what words do together."
+
+
 def _words_above(shares: WordAttributions) -> list[str]:
     first = (
         f"{shares.model}: {shares.title} = {measured(shares.clean, shares.unit)}; with {shares.instead} in the place "
         f"of all words {decimals(shares.reference)}"
     )
-    if shares.method != "leave-one-out":
-        first += f"; the sum of the shares misses the difference by {shares.error:.2g}"
+    if shares.method == "leave-one-out":
+        return [first, *filter(None, [remainder(shares)])]
+    first += f"; the sum of the shares misses the difference by {shares.error:.2g}"
     if shares.method == "integrated-gradients":
         first += f", and no share changed by more than {float(shares.share_errors.max()):.2g} in the last doubling"
     return [first]

@@ -9,6 +9,7 @@ import numpy as np
 from bertviz_core.errors import NoDifferenceError, TextError
 from bertviz_core.figures.interventions.effects import (
     KIND_WORDS,
+    SIGNS,
     accuracy_figure,
     effect_columns,
     effect_spread_figure,
@@ -250,6 +251,7 @@ def _head_view(
     reference = next((each.reference for each in comparison.effects if each.reference), "")
     values = {"layer": place[0], "head": place[1]}
     ends = (
+        f"{SIGNS} Words that matter draws the number with a word minus without it: there orange supports it. "
         f"{KINDS} Mean: over {escape_markdown(reference)}. Colours end at the largest effect of a head; blocks and "
         "layers with larger effects have the last colour, and their numbers are below."
     )
