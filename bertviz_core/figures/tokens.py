@@ -13,16 +13,7 @@ from bertviz_core.figures.base.cells import colour_at
 from bertviz_core.figures.base.export import SELECTION
 from bertviz_core.figures.base.marks import add_words
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import (
-    TEXT_SIZE,
-    Theme,
-    diverging,
-    escape,
-    faint,
-    layout,
-    sequential,
-    text_on,
-)
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, faint, layout, sequential, text_on
 from bertviz_core.figures.sentences.bars import named_score_bars
 from bertviz_core.hidden_states.results import NearestRows
 from bertviz_core.lazy_imports import pandas as pd
@@ -463,12 +454,7 @@ NEAREST_LONGEST = 24
 
 def _nearest_frame(nearest_rows: NearestRows, spelled: Sequence[str]) -> "pd.DataFrame":
     return pd.DataFrame(
-        {
-            "token": list(spelled),
-            "id": nearest_rows.ids,
-            "cosine": nearest_rows.cosine,
-            "norm": nearest_rows.norms,
-        }
+        {"token": list(spelled), "id": nearest_rows.ids, "cosine": nearest_rows.cosine, "norm": nearest_rows.norms}
     )
 
 

@@ -46,6 +46,8 @@ class Stage:
     """A special property, one sentence; "" for none."""
     run: bool = True
     """Whether the text passes it."""
+    used: str = ""
+    """Of a stage that no number of the drawing is read off: what reads or runs it, such as "run on Predictions"."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -157,15 +157,4 @@ class TreeNode:
     """A short label for narrow nodes, such as "3" or "output"; "" if there is none."""
 
 
-PARAMETERS = (
-    "name",
-    "shape",
-    "numel",
-    "dtype",
-    "component",
-    "layer",
-    "part",
-    "trainable",
-    "tied_to",
-    "stored_name",
-)
+PARAMETERS = ("name", "shape", "numel", "dtype", "component", "layer", "part", "trainable", "tied_to", "stored_name")

@@ -32,14 +32,7 @@ from bertviz_core.models.sentence_folder import (
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.sentences.conventions import convention_notice, convention_of
 from bertviz_core.sentences.pooling import check_width, dense_layer
-from bertviz_core.sentences.results import (
-    MEASURES,
-    SPARSE_POOLINGS,
-    DenseLayer,
-    Pooling,
-    SentencePlan,
-    SparsePooling,
-)
+from bertviz_core.sentences.results import MEASURES, SPARSE_POOLINGS, DenseLayer, Pooling, SentencePlan, SparsePooling
 from bertviz_core.sentences.similarity import own_similarity
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
@@ -253,11 +246,7 @@ def offered_prompts(plan: SentencePlan) -> tuple[str, ...]:
 
 
 def sentence_config(
-    folder: Path,
-    encoder: Path | None = None,
-    task: str = OF_VECTORS,
-    numbers: str = "vectors",
-    output: str = "",
+    folder: Path, encoder: Path | None = None, task: str = OF_VECTORS, numbers: str = "vectors", output: str = ""
 ) -> SentenceConfig:
     """Read the settings in a checkpoint's folder; empty ones if it has no such files.
 

@@ -16,6 +16,7 @@ from bertviz_core.interventions.hooks import Gated, head_gates, mean_activations
 from bertviz_core.interventions.results import EffectComparison
 from bertviz_core.interventions.runs import InterventionRuns
 from bertviz_core.interventions.targets import Target, class_target, word_target
+from bertviz_core.questions.tables.interventions import largest_effects
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_causes import ATTENDING, cut_head, opened, plain_value, tiny_runs, tiny_target
@@ -164,3 +165,15 @@ def test_what_is_too_large_or_not_wanted_ends() -> None:
     runs = InterventionRuns(target)
     gates = head_gates([[]], LAYERS, HEADS, "cpu")
     assert runs.effects(gates)[0] == 0
+
+
+@pytest.mark.parametrize(("clean", "carries"), [(10.0, False), (-10.0, False), (5.0, True), (4.0, True)])
+def test_no_head_carries_a_number_that_none_changes_by_half(clean: float, carries: bool) -> None:
+    heads = np.zeros((LAYERS, HEADS), dtype=np.float32)
+    heads[1, 0] = -2.5
+    layers = np.array([0.5, 0.25, -3.0], dtype=np.float32)
+    effects = replace(ablation_effects(tiny_target("bert")), clean=clean, heads=heads, feed_forward=None, layers=layers)
+    words = largest_effects(effects)
+    assert words.startswith("No single head carries") is not carries
+    assert "layer 1, head 0, changes it by −2.500 of" in words
+    assert words.endswith("Of whole layers, that of layer 2 changes it most: −3.000.")

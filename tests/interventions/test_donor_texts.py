@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+from bertviz_core import open_model
 from bertviz_core.interventions.donor_texts import MOST_TRIED, same_length_text
-from bertviz_core.settings import DEFAULT_MODEL
+from bertviz_core.questions.interventions.effects import nearest_other_answer
+from bertviz_core.questions.opened import OpenedModel
+from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.trace.results import Tokens
 from ui.cache import models
 
@@ -65,3 +68,15 @@ def test_where_no_word_fits_two_letters_are_turned_or_nothing_is_offered() -> No
     assert same_length_text(by_letters("one two three four five six seven eight nine ten" * 9), "", counted) is None
     assert len(tries) <= MOST_TRIED
     assert same_length_text(by_letters("..."), "", by_letters) is None
+
+
+def test_the_nearest_labelled_text_has_another_answer() -> None:
+    name, text = "negations/checkpoint-80", "The market was not rude."
+    model, opened = open_model(name), OpenedModel(name, Settings.from_environment())
+    found = nearest_other_answer(opened, text)
+    assert found is not None
+    assert model.predict(text).data.logits.argmax() != model.predict(found).data.logits.argmax()
+    ids = [opened.tokens(each, None).input_ids for each in (text, found)]
+    assert int((np.array(ids[0]) != np.array(ids[1])).sum()) == 1  # rude and another word of the same length
+    assert nearest_other_answer(opened, "I love my pet python.") is None  # of no labelled text most tokens are the same
+    assert nearest_other_answer(OpenedModel(DEFAULT_MODEL, Settings.from_environment()), text) is None

@@ -8,6 +8,7 @@ from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.journey import journey
 from bertviz_core.settings import Settings
+from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import FAMILIES, LAYERS, save_tiny
 
 TEXT = Options(("i love my pet python",))
@@ -116,3 +117,21 @@ def test_a_family_without_a_row_per_token_is_drawn_without_numbers(settings: Set
     way, total = travelled("funnel", settings)
     assert "one row" in way.missing
     assert sum(stage.numel for stage in way.stages) == total
+
+
+@pytest.mark.parametrize(
+    ("family", "task", "used"),
+    [
+        ("bert", "sequence-classification", {"pooler": "read by the task head", "task head": "run on Predictions"}),
+        ("bert", "token-classification", {"task head": "run on Predictions"}),
+        ("roberta", "sequence-classification", {"task head": "run on Predictions"}),
+        ("bert", "", {"pooler": ""}),
+    ],
+)
+def test_the_end_says_what_reads_the_pooler_and_where_the_head_is_run(
+    family: str, task: str, used: dict[str, str], settings: Settings
+) -> None:
+    folder = settings.models_dir / family
+    (save_tiny_head(family, task, folder) if task else save_tiny(family, folder))
+    way = journey(OpenedModel(family, settings), TEXT).result
+    assert {each.kind: each.used for each in way.stages if each.kind in ("pooler", "task head")} == used

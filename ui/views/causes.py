@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.interventions.donor_texts import same_length_text
+from bertviz_core.questions.interventions.effects import nearest_other_answer
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.view import Ask
 from bertviz_core.questions.views.causes import SENTENCES, VIEWS, OtherDonor, TypedList
@@ -41,6 +42,9 @@ def _other_text(opened: SharedModel) -> str:
 
 def _donor(opened: SharedModel, first: str, second: str) -> str | None:
     """A text with as many tokens as the first, different from the second; None if none was found."""
+    near = opened.get_or_compute((__name__, first), lambda: (nearest_other_answer(opened, first),))[0]
+    if near not in (None, second):
+        return near
     return same_length_text(opened.tokens(first, None), second, lambda words: opened.tokens(words, None))
 
 

@@ -178,11 +178,11 @@ def _drawing(opened: SharedModel, ask: Ask, way: Journey, target: Options | None
 
 
 def _first_steps(opened: SharedModel, ask: Ask, way: Journey) -> None:
-    """Three things to try with this text."""
+    """Things to try with this text."""
     if links := views.first_links(opened, way):
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="journey_first_steps"):
             st.markdown("**Try**", width="content")
-            draw(Links("journey_try", "Three things to try", links), opened, ask, Options())
+            draw(Links("journey_try", "Things to try", links), opened, ask, Options())
 
 
 def _files(

@@ -125,13 +125,18 @@ def training_movement(run: TrainingRun, sums: Sequence[CheckpointSums]) -> Train
     before = np.concatenate([squares[:1], squares[:-1]])
     start = np.broadcast_to(squares[0], squares.shape)
     names = tuple(dict.fromkeys(places))
+    frozen = tuple(each.name for each, moved in zip(tensors, from_previous.T, strict=True) if not moved.any())
+    whole = [
+        _ratio(each.sum(axis=1), then.sum(axis=1)) for each, then in ((from_first, start), (from_previous, before))
+    ]
+    merged = run.checkpoints[0].merged
+    new = {name for name, _ in merged.at_start.adapter.saved} if merged is not None else set()
+    for moved in (from_first, from_previous):  # what the base lacks has no movement up to the first checkpoint
+        moved[1:2, [each.name in new for each in tensors]] = np.nan
     groups = [indices_by_place(tensors, places, part) for part in MOVED_PARTS]
     by_place = [
         np.stack([_grouped(moved, then, group, names) for group in groups], axis=-1)
         for moved, then in ((from_first, start), (from_previous, before))
-    ]
-    whole = [
-        _ratio(each.sum(axis=1), then.sum(axis=1)) for each, then in ((from_first, start), (from_previous, before))
     ]
     return TrainingMovement(
         run=run.name,
@@ -148,7 +153,7 @@ def training_movement(run: TrainingRun, sums: Sequence[CheckpointSums]) -> Train
         tensor_places=places,
         tensor_from_first=_ratio(from_first, start)[shown],
         tensor_from_previous=_ratio(from_previous, before)[shown],
-        frozen=tuple(each.name for each, moved in zip(tensors, from_previous.T, strict=True) if not moved.any()),
+        frozen=frozen,
         broken=tuple(_broken(first, checkpoints, tensors, places, sums)),
         unread=unread,
         notices=run.notices,

@@ -247,8 +247,9 @@ def step_plots(plots: Sequence[StepPlot], axis: StepAxis, title: str, theme: The
             largest = max((float(np.nanmax(values, initial=0)) for _, values in plot.lines), default=0)
             settings |= {"range": (0, 1.05 * largest or 1), "dtick": _whole_ticks(largest)}
         figure.update_layout({f"yaxis{number}": settings})
-        for name, values in plot.lines:
-            _add_line(figure, plot, name, values, axis, f"y{number}", count, theme)
+        for line, (name, values) in enumerate(plot.lines):
+            near = (np.allclose(values, other, rtol=0.02, equal_nan=True) for _, other in plot.lines[:line])
+            _add_line(figure, plot, name, values, axis, f"y{number}", count, sum(near), theme)
             count += 1
         top = bottom - STEP_LINES_BETWEEN / inside
     _add_names(figure, axis, 1 - above / inside, theme)
@@ -265,6 +266,7 @@ def _add_line(
     axis: StepAxis,
     y_axis: str,
     place: int,
+    hidden: int,
     theme: Theme,
 ) -> None:
     shown, colour = escape(escape_controls(name)), theme.hues[place % len(HUES)]
@@ -276,7 +278,10 @@ def _add_line(
         return
     final = [each == FINAL for each in axis.checkpoints]
     marks = {"size": [11 if each else 7 for each in final], "symbol": ["diamond" if x else "circle" for x in final]}
-    mode, dash = "lines+markers" if len(final) <= MOST_MARKS else "lines", DASHES[place // len(HUES) % len(DASHES)]
+    mode, dash = (
+        "lines+markers" if len(final) <= MOST_MARKS else "lines",
+        DASHES[(place // len(HUES) + hidden) % len(DASHES)],
+    )
     add_line(figure, axis.steps, numbers, hover, colour, 2.5, dash, mode=mode, marker=marks, **named)
 
 

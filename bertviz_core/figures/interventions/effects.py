@@ -31,6 +31,9 @@ from bertviz_core.text import counted, decimals, escape_controls
 
 KIND_WORDS: dict[EffectKind, str] = {"zero": "taken away", "mean": "at its mean", "gradient": "estimated by gradients"}
 """Description of the ablation in a title."""
+SIGNS = (
+    "Blue, below 0: without it the number is lower, so it supports the number; orange, above 0: it works against it."
+)
 ROW, AROUND, BESIDE = 34, 150, 190
 """Pixels: height of a layer's row, margins above and below a map, width for colour bar and layer names."""
 LEAST, EFFECT_MAPS_MOST = 260, 640
@@ -85,7 +88,7 @@ def effects_figure(effect_comparison: EffectComparison, place: tuple[int, int] |
         f"{alt}head {head}: {decimals(largest)}",
         partial(effects_map, effect_comparison, place or (layer, head), title),
         f"{title}: {', '.join(KIND_WORDS[each.kind] for each in effect_comparison.effects)}. FF: the feed-forward "
-        f"block; all: the whole layer. Clean: {decimals(first.clean)} {first.unit}{beyond}.",
+        f"block; all: the whole layer. {SIGNS} Clean: {decimals(first.clean)} {first.unit}{beyond}.",
     )
 
 

@@ -74,7 +74,7 @@ def scores_frame(calibration: Calibration) -> "pd.DataFrame":
     """Scores of each model and label on all texts, and on the half beside the fit without and with temperature."""
 
     def columns(label: CalibratedLabel) -> dict[str, Any]:
-        measured = [("all", label.scores), ("half", label.before), ("half, with T", label.after)]
+        measured = [("all texts", label.scores), ("half, without T", label.before), ("same half, with T", label.after)]
         known = [(name, scores) for name, scores in measured if scores is not None]
         fields = {name: [getattr(scores, key) for _, scores in known] for name, key in SCORE_COLUMNS.items()}
         temperature = [None, None, label.temperature][: len(known)]
@@ -108,18 +108,22 @@ def scores_words(calibration: Calibration) -> str:
 def temperature_words(label: CalibratedLabel) -> str:
     """What a temperature changes, in one sentence."""
     of, before, after = f" of {shortened(label.label, 40)}" if label.label else "", label.before, label.after
-    halves = f"one half of the texts, tried on the other {before.texts:,}"
+    fitted = label.scores.texts - before.texts
     if label.temperature is None or after is None:
         return (
-            f"No temperature{of} has the least log loss on one half of the texts: all answers there are right, or "
-            "equal probabilities would be better."
+            f"No temperature{of} helps: on the random half of {fitted:,} texts where one is fitted, all answers are "
+            "right, or equal probabilities of all classes have the least log loss."
         )
-    sure = "less" if label.temperature > 1 else "more"
-    return (
-        f"The temperature{of} with the least log loss is T = {decimals(label.temperature, 3)} (fitted on {halves}), "
-        f"which makes answers {sure} sure: ECE {before.ece:.3f} → {after.ece:.3f}, Brier score {before.brier:.3f} → "
-        f"{after.brier:.3f}, log loss {before.log_loss:.3f} → {after.log_loss:.3f}; the answers stay the same."
+    changes = (
+        f"on the other {counted(before.texts, 'text')}, of which it answers {before.accuracy:.1%} right with and "
+        f"without it: ECE {before.ece:.3f} → {after.ece:.3f}, Brier score {before.brier:.3f} → {after.brier:.3f}, log "
+        f"loss {before.log_loss:.3f} → {after.log_loss:.3f}"
     )
+    value = f"T = {decimals(label.temperature, 3)}, fitted on a random half of {counted(fitted, 'text')}"
+    if after.log_loss >= before.log_loss:
+        return f"No temperature{of} helps: the log loss with {value}, is no lower {changes}."
+    sure = "less" if label.temperature > 1 else "more"
+    return f"A temperature{of} helps: {value}, makes answers {sure} sure and lowers the log loss {changes}."
 
 
 def reliability_points(calibration: Calibration, label: str, binned_by: str, title: str, theme: Theme) -> go.Figure:

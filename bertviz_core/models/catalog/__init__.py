@@ -429,8 +429,8 @@ EXAMPLE_RUN = "negations"
 """Name of the run; its checkpoints are models such as negations/checkpoint-40."""
 TEXTS_FILE = "negations.csv"
 """Labelled texts that no step was trained on: columns text, label and negation."""
-OFFERED = (f"{EXAMPLE_RUN}/checkpoint-80", f"{EXAMPLE_RUN}/checkpoint-40")
-"""The checkpoints in the list of models: the last one, which is wrong, and the last one that is right."""
+OFFERED = tuple(f"{EXAMPLE_RUN}/checkpoint-{step}" for step in (80, 60, 40, 20))
+"""The checkpoints in the list of models, the last one first."""
 EXAMPLE_TASK = "sequence-classification"
 """Task of their heads."""
 EXAMPLE_FOLDER = Path(__file__).with_name(EXAMPLE_RUN)

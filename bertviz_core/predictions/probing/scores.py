@@ -37,7 +37,8 @@ MAX_CONFUSED = 200
 
 def most_accurate(scores: ProbeScores) -> str:
     """The hidden state with the greatest mean accuracy, and how many others have the same."""
-    return state_name(scores.layers[scores.best]) + tied(scores.accuracy.mean(axis=1))
+    chosen = f", chosen on the same texts from {len(scores.layers)}, so optimistic" if scores.layers[1:] else ""
+    return f"{state_name(scores.layers[scores.best])}{tied(scores.accuracy.mean(axis=1))}{chosen}"
 
 
 def gold_scores(predictions: TextPredictions, gold: Sequence[str]) -> GoldScores:

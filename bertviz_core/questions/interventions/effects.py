@@ -64,6 +64,8 @@ GREEDY = "heads that are removed one after the other: at each step the one that 
 REMOVED = Param("removed_heads", "text", "heads that are removed together, each LAYER.HEAD, with commas between them")
 ZEROS = "replacement of a removed head. Nothing: zeros. Its mean: the average of its output over a reference set"
 REMOVED_FOR = choice("removed_for", ("nothing", MEAN), ZEROS, "In its place")
+MOST_NEAR = 16
+"""Most labelled texts that are classified to find one with another answer."""
 IN_PLACE: dict[str, EffectKind] = {"nothing": "zero", MEAN: "mean"}
 """Value of REMOVED_FOR -> kind of effect in results."""
 NO_GRADIENTS = "is left out: its run needs more memory than is allowed (INSIDE_BERT_MAX_GRADIENT_BYTES)."
@@ -264,6 +266,23 @@ def patches(opened: Opened, options: Options, job: Job[ActivationPatching]) -> A
     runs = InterventionRuns(number.result, opened.settings.max_batch_bytes)
     patched = patches_of(runs, opened.tokens(other, None), job)
     return replace(number.of(patched, patches=patched), texts=(options.text(), other))
+
+
+def nearest_other_answer(opened: Opened, text: str) -> str | None:
+    """The labelled text of the head's classes that has another answer and differs in the fewest tokens.
+
+    It has as many tokens as the text, of which most are the same; None if there is none.
+    """
+    listed = fitting_set(config_classes(opened.source.config))
+    tokens = opened.tokens(text, None)
+    read = [opened.tokens(each, None) for each in listed.texts] if listed else []
+    apart = {each: int((each.input_ids != tokens.input_ids).sum()) for each in read if len(each) == len(tokens)}
+    near = sorted((each for each in apart if 0 < 2 * apart[each] < len(tokens)), key=apart.__getitem__)[:MOST_NEAR]
+    if not near:
+        return None
+    first, *others = class_predictions(opened.head("sequence-classification"), [tokens, *near])
+    answer = int(first.logits.argmax())
+    return next((each.text for each, one in zip(near, others, strict=True) if one.logits.argmax() != answer), None)
 
 
 @question(params=(TARGET, REMOVED))

@@ -37,24 +37,8 @@ from bertviz_core.questions.predictions.masked_lm import (
     shown_position,
     surprise,
 )
-from bertviz_core.questions.predictions.predict import (
-    JOINED,
-    JOINS,
-    LONGEST,
-    LONGEST_ANSWER,
-    classes,
-    tagged_tokens,
-)
-from bertviz_core.questions.question import (
-    SILENT,
-    Answer,
-    AnswerCost,
-    Job,
-    PartOfJob,
-    after,
-    long_question,
-    question,
-)
+from bertviz_core.questions.predictions.predict import JOINED, JOINS, LONGEST, LONGEST_ANSWER, classes, tagged_tokens
+from bertviz_core.questions.question import SILENT, Answer, AnswerCost, Job, PartOfJob, after, long_question, question
 from bertviz_core.resources import retained_nbytes
 
 VIEWS = ("words", "surprise", "lens", "entities")
@@ -110,10 +94,7 @@ def _cost(opened: Opened, options: Options) -> AnswerCost:
 
 
 @long_question(
-    _cost,
-    figures=("predictions-compared",),
-    params=(OTHER, VIEW, MASK, POSITION, LONGEST, JOINED),
-    noun="steps",
+    _cost, figures=("predictions-compared",), params=(OTHER, VIEW, MASK, POSITION, LONGEST, JOINED), noun="steps"
 )
 def compared_predictions(
     opened: Opened, options: Options, job: Job[PredictionComparison]

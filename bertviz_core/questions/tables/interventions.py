@@ -9,6 +9,20 @@ from bertviz_core.questions.tables.lines import Faces, aligned, fields, grid
 from bertviz_core.text import decimals, measured
 
 
+def largest_effects(effects: AblationEffects) -> str:
+    """The part of each kind that changes the target most, and whether any head changes it by half."""
+    layer, head, most = effects.ranked()[0]
+    changes = f"layer {layer}, head {head}, changes it by {decimals(most, 3)} of {decimals(effects.clean, 3)}"
+    words = f"Of single heads {changes}, more than any other head."
+    if abs(most) < abs(effects.clean) / 2:
+        words = f"No single head carries the {effects.title}, since none changes it by half: the largest, {changes}."
+    for name, values in (("feed-forward blocks", effects.feed_forward), ("whole layers", effects.layers)):
+        if values is not None and not np.isnan(values).all():
+            at = int(np.nanargmax(np.abs(values)))
+            words += f" Of {name}, that of layer {at} changes it most: {decimals(float(values[at]), 3)}."
+    return words
+
+
 def _effects_lines(effects: AblationEffects) -> list[str]:
     """A description, and one row per layer: its heads, its feed-forward block, the whole layer."""
     done = {"zero": "taken away", "mean": f"at its mean over {effects.reference}", "gradient": "estimated by gradients"}
@@ -20,7 +34,8 @@ def _effects_lines(effects: AblationEffects) -> list[str]:
         [str(layer), *("" if np.isnan(value) else decimals(value) for value in row)]
         for layer, row in enumerate(np.column_stack([effects.heads, *wholes]).tolist())
     ]
-    return [f"{first} {done[effects.kind]}", "", *aligned([heading, *rows], "r" * len(heading))]
+    table = aligned([heading, *rows], "r" * len(heading))
+    return [f"{first} {done[effects.kind]}", "", *table, "", largest_effects(effects)]
 
 
 EFFECTS: Faces[AblationEffects] = Faces(
@@ -30,13 +45,23 @@ EFFECTS: Faces[AblationEffects] = Faces(
 )
 
 
+def remainder(shares: WordAttributions) -> str:
+    """What the sum of the shares leaves of clean minus reference, in two sentences; "" without a reference."""
+    whole, total = shares.clean - shares.reference, float(shares.shares.sum())
+    if np.isnan(whole):
+        return ""
+    rest = f"The shares add up to {decimals(total)}; all words together make a difference of {decimals(whole)}."
+    return f"{rest} The rest, {decimals(whole - total)}, is no single word's: it is what words do together."
+
+
 def _words_above(shares: WordAttributions) -> list[str]:
     first = (
         f"{shares.model}: {shares.title} = {measured(shares.clean, shares.unit)}; with {shares.instead} in the place "
         f"of all words {decimals(shares.reference)}"
     )
-    if shares.method != "leave-one-out":
-        first += f"; the sum of the shares misses the difference by {shares.error:.2g}"
+    if shares.method == "leave-one-out":
+        return [first, *filter(None, [remainder(shares)])]
+    first += f"; the sum of the shares misses the difference by {shares.error:.2g}"
     if shares.method == "integrated-gradients":
         first += f", and no share changed by more than {float(shares.share_errors.max()):.2g} in the last doubling"
     return [first]

@@ -16,15 +16,7 @@ from bertviz_core.heads.results import BLOCKS, HeadProjections
 from bertviz_core.hidden_states.results import PoolerCheck, state_name
 from bertviz_core.journey.results import Journey
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.questions.tables.lines import (
-    Faces,
-    aligned,
-    every,
-    fields,
-    number_cell,
-    printable_token,
-    table,
-)
+from bertviz_core.questions.tables.lines import Faces, aligned, every, fields, number_cell, printable_token, table
 from bertviz_core.sentences.results import SentenceVectors
 from bertviz_core.sentences.similarity import similarity_matrix
 from bertviz_core.text import counted, escape_controls, quoted
@@ -144,7 +136,7 @@ def _journey_lines(way: Journey) -> Sequence[str]:
 JOURNEY: Faces[Journey] = Faces(
     keys="stages tokens=labels turn length entropy missing",
     made={
-        "stages": lambda way: every(way.stages, "name kind numel run"),
+        "stages": lambda way: every(way.stages, "name kind numel run used"),
         "missing": lambda way: way.missing or None,
     },
     frame=_journey_frame,

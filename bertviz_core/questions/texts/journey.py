@@ -25,6 +25,7 @@ from bertviz_core.journey.steps import (
     token_entropy,
 )
 from bertviz_core.journey.steps import layer_opening as opening_of
+from bertviz_core.predictions.run import WITHOUT_POOLER, stored_tasks
 from bertviz_core.questions.models.architecture import architecture, parameters
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, choice
@@ -200,11 +201,19 @@ def _opened_heads(opened: Opened, trace: Trace, part: LayerOpening) -> Iterator[
 def _stages(opened: Opened, layers: int) -> tuple[tuple[Stage, ...], str]:
     sizes, ledger = architecture(opened, Options()).result, parameters(opened, Options()).result
     stages = stages_of(sizes, ledger, layers)
-    plan = recommended(opened.source, opened.settings)
-    if plan.from_checkpoint and plan.pooling != "pooler":
-        note = f"Sentence vectors use {POOLING_PHRASES[plan.pooling]}."
-        stages = tuple(replace(each, note=note) if each.kind == "pooler" else each for each in stages)
-    return stages, sizes.title
+    plan, tasks, kinds = recommended(opened.source, opened.settings), set[str](), {each.kind for each in stages}
+    with suppress(UnsupportedModelError):
+        tasks = set(stored_tasks(opened.source)) if "task head" in kinds else tasks
+    about = {"task head": ("run on Predictions", "It reads what comes out of the layers.")} if tasks else {}
+    if "pooler" in kinds and not tasks <= set(WITHOUT_POOLER):
+        about["pooler"] = ("read by the task head", "The answer is on Predictions.")
+        about["task head"] = ("run on Predictions", "It reads the pooler.")
+    elif plan.from_checkpoint and plan.pooling != "pooler":
+        about["pooler"] = ("unused", f"Sentences use {POOLING_PHRASES[plan.pooling]}.")
+    used = (about.get(each.kind, (each.used, each.note)) for each in stages)
+    return tuple(
+        replace(each, used=use, note=note) for each, (use, note) in zip(stages, used, strict=True)
+    ), sizes.title
 
 
 def _without_run(opened: Opened, options: Options, missing: str) -> Answer[Journey]:

@@ -301,6 +301,8 @@ def _sliced(
         yield Text(escape_markdown(slices_sentence(answer.result)))
         yield Figure.of(slices_compared_figure, answer, f"slices {compared.first} {compared.second}")
         slices = {each.name: set(each.places.tolist()) for each in answer.result.slices}
+    elif divided == BY_WORD:
+        yield Text("Write a word: the texts that contain it are compared with those that do not.", "notice")
     kinds = [kind for kind in LISTED if kind in {"changed", "all", *compared.kinds}]
     params = (
         replace(KIND, values=lambda *_: kinds),
@@ -474,6 +476,9 @@ def _answered_text(
     view = VIEW_OF_TASK.get(answered_by)
     own = [Link.to(f"Open in {view}", "predictions", {"view": view, **read})] if view else []
     links = [*own, *(Link.to(f"Open in {title}", page, {**read, **target}) for page, title in CAUSES)]
+    if "target_class" in target and scores is not None and place in scores.mistakes:
+        gold, of = quoted(scores.gold[place], LONGEST_NAME), {**read, **target, "target_class": scores.gold[place]}
+        links += [Link.to(f"{title}: gold label {gold}", page, of) for page, title in CAUSES]
     yield from open_text(text, pair, words, "predictions_several_open", links)
 
 

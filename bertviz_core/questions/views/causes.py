@@ -9,6 +9,7 @@ import numpy as np
 from bertviz_core.errors import NoDifferenceError, TextError
 from bertviz_core.figures.interventions.effects import (
     KIND_WORDS,
+    SIGNS,
     accuracy_figure,
     effect_columns,
     effect_spread_figure,
@@ -60,6 +61,7 @@ from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import explained
+from bertviz_core.questions.tables.interventions import largest_effects
 from bertviz_core.questions.view import (
     Ask,
     Cell,
@@ -249,6 +251,7 @@ def _head_view(
     reference = next((each.reference for each in comparison.effects if each.reference), "")
     values = {"layer": place[0], "head": place[1]}
     ends = (
+        f"{SIGNS} Words that matter draws the number with a word minus without it: there orange supports it. "
         f"{KINDS} Mean: over {escape_markdown(reference)}. Colours end at the largest effect of a head; blocks and "
         "layers with larger effects have the last colour, and their numbers are below."
     )
@@ -261,6 +264,7 @@ def _head_view(
         height=HEIGHT,
         below=[
             Cell("causes_effects", param=HEAD, value=partial(clicked_head, first)),
+            Text(escape_markdown(largest_effects(first))),
             Text(_head_words(comparison, place)),
             Links("causes_attention", "The attention of this head", [Link.to(link, "attention", values)]),
             *classes,

@@ -87,7 +87,7 @@ def about_journey(opened: Opened, ask: Ask, options: Options) -> tuple[str, Sequ
 
 
 def first_links(opened: Opened, way: Journey) -> Sequence[Link]:
-    """Three things to try with this text."""
+    """Things to try with this text."""
     if way.tokens is None or way.turn is None or not len(way.turn):
         return ()
     token = longest_piece(way.tokens)
@@ -103,6 +103,11 @@ def first_links(opened: Opened, way: Journey) -> Sequence[Link]:
         Link.to(most, "journey", {**place, LAYER.key: layer}),
         Link.to(f"{label} and see what moves", "journey", {**place, CHANGE.key: change}),
         Link.to("See what every head looks at", "attention", model),
+        *(
+            Link.to(f"See the answer of the {each.name}", "predictions", model)
+            for each in way.stages
+            if each.kind == "task head" and each.used
+        ),
     )
 
 

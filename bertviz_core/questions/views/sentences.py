@@ -57,11 +57,7 @@ from bertviz_core.questions.predictions.ranking import (
     ranking_options,
 )
 from bertviz_core.questions.report.library_lines import explained, library_lines
-from bertviz_core.questions.tables.two_models.sentences import (
-    gold_words,
-    what_changed,
-    where_pairs_lie,
-)
+from bertviz_core.questions.tables.two_models.sentences import gold_words, what_changed, where_pairs_lie
 from bertviz_core.questions.texts.background import SCALED
 from bertviz_core.questions.texts.bits import CALIBRATION, NEAREST, OVERSAMPLING, QUERIES_FROM, own_queries
 from bertviz_core.questions.texts.prompts import PAIR
@@ -134,10 +130,7 @@ TWO_MODELS_OF = replace(
     choice("two_models_of", COMPARED, "what is compared in two models", "What is compared", True),
     values=lambda *_: COMPARED,
 )
-VECTORS_SHOWN = replace(
-    flag("vectors_shown", "whether the vectors are drawn"),
-    label="Show the vectors",
-)
+VECTORS_SHOWN = replace(flag("vectors_shown", "whether the vectors are drawn"), label="Show the vectors")
 VECTORS_IN = choice("vectors_in", VECTOR_DTYPES, "number format of the vectors in the files", "Numbers")
 DRAWN_FROM = replace(FIRST_ROW, label="First sentence", bounds=lambda _, options: (1, _last_first_row(options), 1))
 FIRST_SENTENCE = Param(
@@ -389,13 +382,7 @@ def query_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     )
     if not opened.source.query_name:  # unrelated pairs are pairs of documents, which a query is not
         yield scaling.ranked_neighbours(answer.result, scale)
-    yield Figure.of(
-        query_figure,
-        answer,
-        f"nearest sentences {made_by(listed)}",
-        numbers="open",
-        **code,
-    )
+    yield Figure.of(query_figure, answer, f"nearest sentences {made_by(listed)}", numbers="open", **code)
     if plan.pooling in SPARSE_POOLINGS:
         yield from heads.query_terms_parts(opened, ask, options)
 

@@ -46,6 +46,7 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.report.library_lines import explained
+from bertviz_core.questions.tables.interventions import remainder
 from bertviz_core.questions.view import (
     Ask,
     Figure,
@@ -230,6 +231,8 @@ def _totals(result: WordAttributions) -> Iterator[Part]:
         metrics.append(Metric("Error of a share", digits(float(result.share_errors.max()), 2), words))
     yield Metrics(metrics)
     yield Text(_strongest(result))
+    if result.method == "leave-one-out" and (rest := remainder(result)):
+        yield Text(rest)
 
 
 def _strongest(result: WordAttributions) -> str:

@@ -57,3 +57,10 @@ def test_a_single_checkpoint_and_hundreds_are_drawn() -> None:
     names, steps = tuple(f"checkpoint-{step}" for step in range(count)), np.arange(count)
     many = step_plots([StepPlot("p", [("a", np.ones(count))])], StepAxis(names, steps), "t", LIGHT)
     assert many.data[0].mode == "lines"
+
+
+def test_of_two_equal_lines_the_upper_one_is_dashed_so_that_both_are_visible() -> None:
+    lines = [("accuracy", VALUES), ("macro-F1", VALUES * 1.001), ("other", VALUES + 1)]
+    figure = step_plots([StepPlot("p", lines)], StepAxis(NAMES, STEPS), "t", LIGHT)
+    first, second, other = (trace.line.dash for trace in figure.data[:3])
+    assert first == other != second

@@ -3,6 +3,7 @@
 Covers `bertviz_core/predictions/probing/calibration.py`, `bertviz_core/questions/predictions/calibration.py`.
 """
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from bertviz_core import open_model
 from bertviz_core.errors import BertvizError
+from bertviz_core.figures.predictions.calibration import temperature_words
 from bertviz_core.predictions.probing import calibration as computation
 from bertviz_core.predictions.probing.calibration import calibration, fitted_temperature
 from bertviz_core.predictions.probing.results import CalibrationBins, TextPredictions
@@ -300,3 +302,19 @@ def test_the_first_sentence_compares_the_mean_probability_with_the_share_that_is
     probability, right = softmax(predicted.logits, axis=1).max(axis=1).mean(), (logits.argmax(axis=1) == gold).mean()
     assert f" is {verdict}" in words
     assert f"probability of its answers is {probability:.2f}, and {right:.2f} of" in words
+
+
+def test_how_sure_right_and_wrong_answers_are_is_their_mean_probability() -> None:
+    logits = np.log(np.array([[0.9, 0.1], [0.7, 0.3], [0.6, 0.4], [0.2, 0.8], [0.6, 0.4]]))
+    words = sure_words(calibration(predictions(logits), ["a", "b", "a", "b", "b"]))  # right: 0.9, 0.6, 0.8
+    assert "the 2 wrong answers have 0.65 on average, the 3 right ones 0.77" in words
+
+
+def test_a_temperature_that_raises_the_log_loss_of_the_other_half_does_not_help() -> None:
+    label = calibration(predictions(made(3)[0]), list(np.array(list("abc"))[made(3)[1]])).labels[0]
+    assert label.after is not None
+    assert "A temperature helps: T = " in temperature_words(label)
+    assert "fitted on a random half of 106 texts" in temperature_words(label)
+    worse = replace(label, after=replace(label.after, log_loss=label.before.log_loss + 1))
+    assert temperature_words(worse).startswith("No temperature helps")
+    assert temperature_words(replace(label, temperature=None)).startswith("No temperature helps")

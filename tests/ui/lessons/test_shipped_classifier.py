@@ -36,7 +36,7 @@ def test_whoever_has_no_classifier_takes_the_example_at_each_step_that_reads_a_f
     first, labels, sure, beside, run = (step.trials[0].query for step in reads)
     assert labels["labelled"] == sure["texts_from"] == (TEXTS_FILE,)
     assert (first["model"], first["texts_from"]) == ((OFFERED[0],), (TEXTS_FILE,))
-    assert (beside["other"], beside["answers_from"]) == ((OFFERED[1],), (TEXTS_FILE,))
+    assert (beside["other"], beside["answers_from"]) == ((f"{EXAMPLE_RUN}/checkpoint-40",), (TEXTS_FILE,))
     assert (run["training"], run["answers_from"]) == ((EXAMPLE_RUN,), (TEXTS_FILE,))
 
 

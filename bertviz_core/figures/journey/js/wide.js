@@ -194,8 +194,9 @@ function isRun({ header: { ending } }, { kind, run }) {
 
 function stageWords(view, stage) {
   if (stage.kind === "shared") return `${stage.name}, used inside the layers`;
-  if (isRun(view, stage)) return stage.name;
-  return `${stage.name} (${view.header.ending && stage.kind !== "decoder" ? "not used by this answer" : "not run here"})`;
+  const { ending } = view.header, run = isRun(view, stage);
+  if (run && (ending || !stage.used)) return stage.name;
+  return `${stage.name} (${ending && stage.kind !== "decoder" ? "not used by this answer" : stage.used || "not run here"})`;
 }
 
 function drawBehind(view, svg, column, stage) {
@@ -203,13 +204,13 @@ function drawBehind(view, svg, column, stage) {
   const part = { pooler: "pooler", "task head": "task head", aside: "task head", norm: "layer_norm", decoder: "decoder" }[stage.kind];
   const run = isRun(view, stage), aside = stage.kind === "pooler" && !view.header.ending; // nothing that is drawn is read off it
   const [short] = stage.name.split(" after "), own = stageWords(view, stage), filled = run && !aside;
-  const forms = [...(!aside ? [] : stage.note ? [`${own}: unused. ${stage.note}`, `${own}, unused: ${stage.note.replace("Sentence vectors", "sentences")}`.slice(0, -1), `${own}: unused`] : [`${own}: reads the first token`, `${own}: of token 0`]), own, `${short} (not run)`, short].filter((words) => !run || !words.endsWith("(not run)"));
+  const forms = [...(!aside ? [] : stage.used ? [`${own}. ${stage.note}`] : [`${own}: reads the first token`, `${own}: of token 0`]), own, `${short} (not run)`, short].filter((words) => !(run || stage.used) || !words.endsWith("(not run)"));
   const node = el("g", {},
     el("rect", { x: column.x, y: plan.top, width: column.w, height: plan.body, rx: 5, fill: filled ? look.parts[part] : look.paper,
       stroke: look.parts[part], "stroke-width": 1.5, "stroke-dasharray": run ? null : "4 3" }),
     label(view, fitting(forms, Math.min(plan.body, 440) - 12), column.x + column.w / 2 + 5, middle, { anchor: "middle", rotate: -90, fill: filled ? inkOn(channels(look.parts[part])) : look.text }),
     el("title", {}));
-  node.lastChild.textContent = `${stage.name}: ${stage.numel.toLocaleString("en-US")} parameters. ${stage.note}`;
+  node.lastChild.textContent = `${stage.name}: ${stage.numel.toLocaleString("en-US")} parameters${view.header.ending || !stage.used ? "" : `, ${stage.used}`}. ${stage.note}`;
   svg.append(node);
 }
 

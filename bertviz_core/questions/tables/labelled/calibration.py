@@ -14,7 +14,7 @@ from bertviz_core.figures.predictions.calibration import (
     scores_words,
     temperature_words,
 )
-from bertviz_core.predictions.probing.results import Calibration
+from bertviz_core.predictions.probing.results import CalibratedLabel, Calibration
 from bertviz_core.questions.tables.lines import Faces, fields, records, table
 from bertviz_core.sentences.analysis.thresholds import wilson_interval
 from bertviz_core.text import counted, decimals, escape_controls
@@ -36,7 +36,21 @@ def sure_words(calibration: Calibration) -> str:
     return (
         f"{calibration.model} is {equal if low <= mean <= high else apart}: the mean probability of its answers is "
         f"{decimals(mean, 2)}, and {right} "
-        f"(95% interval {decimals(low, 2)} to {decimals(high, 2)})."
+        f"(95% interval {decimals(low, 2)} to {decimals(high, 2)}){_right_and_wrong(calibration.labels[0])}."
+    )
+
+
+def _right_and_wrong(label: CalibratedLabel) -> str:
+    """How sure the right answers are and how sure the wrong ones, as the end of a sentence; "" without both."""
+    every = label.coverage * label.scores.texts
+    hits = np.diff(label.covered_accuracy * every, prepend=0).round()
+    misses = np.diff(every, prepend=0).round() - hits
+    if label.label or not hits.any() or not misses.any():
+        return ""
+    right, wrong = (float(np.average(label.least_confidence, weights=weights)) for weights in (hits, misses))
+    return (
+        f"; the {int(misses.sum()):,} wrong answers have {decimals(wrong, 2)} on average, the {int(hits.sum()):,} "
+        f"right ones {decimals(right, 2)}"
     )
 
 

@@ -6,9 +6,7 @@ import numpy as np
 
 from bertviz_core.corpus.analysis.results import CorpusMap
 from bertviz_core.figures.base.axes import MEASURE_WORDS
-from bertviz_core.figures.sentences.poolings import (
-    pooling_word,
-)
+from bertviz_core.figures.sentences.poolings import pooling_word
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.models.families import family
 from bertviz_core.predictions.results import LateInteraction
@@ -16,21 +14,9 @@ from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import call_lines, opening_lines
 from bertviz_core.questions.report.model_lines import reader_lines, reading
-from bertviz_core.questions.tables.two_models.sentences import (
-    neighbour_frame,
-)
-from bertviz_core.questions.texts.sentences import (
-    POOLING,
-    PROMPT,
-    STATE,
-    sentence_vectors,
-    token_pairs,
-)
-from bertviz_core.questions.view import (
-    Part,
-    Table,
-    Text,
-)
+from bertviz_core.questions.tables.two_models.sentences import neighbour_frame
+from bertviz_core.questions.texts.sentences import POOLING, PROMPT, STATE, sentence_vectors, token_pairs
+from bertviz_core.questions.view import Part, Table, Text
 from bertviz_core.sentences.plan import NO_PROMPT
 from bertviz_core.sentences.results import (
     SPARSE_POOLINGS,

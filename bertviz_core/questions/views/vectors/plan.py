@@ -5,28 +5,10 @@ from collections.abc import Iterator
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.texts.sentences import (
-    OWN,
-    POOLING,
-    PROMPT,
-    STATE,
-    own_plan,
-    prompt_texts,
-    sentence_plan,
-)
-from bertviz_core.questions.view import (
-    Ask,
-    Button,
-    Notices,
-    Part,
-    Row,
-    Text,
-)
+from bertviz_core.questions.texts.sentences import OWN, POOLING, PROMPT, STATE, own_plan, prompt_texts, sentence_plan
+from bertviz_core.questions.view import Ask, Button, Notices, Part, Row, Text
 from bertviz_core.questions.views.texts import sentences as texts
-from bertviz_core.sentences.results import (
-    SentencePlan,
-    SentenceVectors,
-)
+from bertviz_core.sentences.results import SentencePlan, SentenceVectors
 from bertviz_core.text import escape_markdown
 
 
