@@ -184,7 +184,7 @@ def two_texts(use: str) -> tuple[str, str]:
     what, first, second = PAIRS[use]
     read = first if page_text() == DEFAULT_TEXT else page_text()
     second = next(each for each in (second, DEFAULT_TEXT) if each != read)
-    say_example(second, f"{what}. Write your own in the sidebar.", read if read != page_text() else None)
+    say_example(second, f"{what}. Write your own under Second text.", read if read != page_text() else None)
     return read, second
 
 

@@ -150,9 +150,9 @@ def typed_lines(label: str, key: str, placeholder: str) -> SentenceTable | None:
         key=key,
         height=220,
         persist_state="session",
-        label_visibility="collapsed",
         placeholder=placeholder,
     )
+    st.caption("Ctrl + Enter, or a click outside the box, applies it.")
     return _typed_list(str(text)) if (text or "").strip() else None
 
 
