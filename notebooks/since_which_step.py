@@ -72,10 +72,7 @@ def texts(things, forms, is_negated):
 draw = random.Random(0)
 plain, negated = texts(TRAINED, PLAIN, False), texts(TRAINED, NEGATED, True)
 train = draw.sample([*plain, *draw.sample(negated, len(plain) // 2)], len(plain) + len(plain) // 2)
-tests = {
-    "no": draw.sample(texts(HELD_OUT, PLAIN, False), 40),
-    "yes": draw.sample(texts(HELD_OUT, NEGATED, True), 40),
-}
+tests = {"no": draw.sample(texts(HELD_OUT, PLAIN, False), 40), "yes": draw.sample(texts(HELD_OUT, NEGATED, True), 40)}
 
 # %% [markdown]
 # ## How the run was made

@@ -151,12 +151,7 @@ run.figure("pooler")
 
 # %%
 sentences = model.sentences(
-    [
-        "I love my pet python.",
-        "My snake sleeps in its terrarium.",
-        "I love coding in Python.",
-        "The program has a bug.",
-    ]
+    ["I love my pet python.", "My snake sleeps in its terrarium.", "I love coding in Python.", "The program has a bug."]
 )
 sentences.figure()
 

@@ -156,10 +156,7 @@ def test_an_import_that_works_is_left_alone() -> None:
     with optional("images", "kaleido", "A picture", "Try something else."):
         import json as imported
     assert imported is json
-    with (
-        pytest.raises(BertvizError) as refused,
-        optional("images", "kaleido", "A picture", "Try something else."),
-    ):
+    with pytest.raises(BertvizError) as refused, optional("images", "kaleido", "A picture", "Try something else."):
         raise ImportError("no such library")
     assert str(refused.value) == (
         f"A picture needs the package kaleido, which cannot be imported here: {install_line('images')}. "

@@ -3,14 +3,7 @@
 from functools import partial
 
 from benchmarks.device import agreement, extra_nbytes
-from benchmarks.models.sentences import (
-    SENTENCES,
-    OurModel,
-    PeerModel,
-    bfloat16_row,
-    float32_row,
-    made_sentences,
-)
+from benchmarks.models.sentences import SENTENCES, OurModel, PeerModel, bfloat16_row, float32_row, made_sentences
 from benchmarks.timing import Row
 
 

@@ -217,11 +217,7 @@ class ModelComparisons(ModelFigures):
 
     @checked
     def number_formats(
-        self,
-        texts: Sequence[str] | None = None,
-        formats: Sequence[str] | None = None,
-        *,
-        examples: bool = False,
+        self, texts: Sequence[str] | None = None, formats: Sequence[str] | None = None, *, examples: bool = False
     ) -> NumberFormatsResult:
         """Measure what the model loses and saves when its weights are rounded to fewer bits.
 

@@ -136,11 +136,7 @@ class Training:
 
     @checked
     def scores(
-        self,
-        texts: Sequence[str],
-        gold: Sequence[str],
-        pair: str | Texts | None = None,
-        task: str | None = None,
+        self, texts: Sequence[str], gold: Sequence[str], pair: str | Texts | None = None, task: str | None = None
     ) -> FollowedLabelsResult:
         """Run every checkpoint on texts with gold labels: accuracy, macro-F1, and how many answers changed.
 

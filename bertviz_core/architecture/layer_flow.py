@@ -225,12 +225,7 @@ def _drawn_blocks(known_facts: LayerFacts | None, steps: Sequence[FlowStep], pat
             block.kinds,
             *(
                 tuple(name[cut:] for name in names)
-                for names in (
-                    block.norms_before,
-                    block.norms_within,
-                    block.norms_behind,
-                    block.modules,
-                )
+                for names in (block.norms_before, block.norms_within, block.norms_behind, block.modules)
             ),
         )
         for block in known_facts.blocks

@@ -133,9 +133,7 @@ def _sharing(source: ModelSource, ledger: Ledger) -> Capability:
     if runs and applications != blocks:
         noun = "layer" if blocks == 1 else "layers"
         return Capability(
-            "Shared layers",
-            f"{applications} applications of {blocks} {noun}",
-            "Layers run the same parameters again.",
+            "Shared layers", f"{applications} applications of {blocks} {noun}", "Layers run the same parameters again."
         )
     return Capability("Shared layers", "no", "Every layer has parameters of its own.")
 

@@ -25,11 +25,7 @@ NUMBER_NBYTES = 4
 
 
 def value_zeroing(
-    loaded: LoadedModel,
-    tokens: Tokens,
-    layer: int,
-    progress: Progress = no_progress,
-    max_nbytes: int = MAX_BATCH_BYTES,
+    loaded: LoadedModel, tokens: Tokens, layer: int, progress: Progress = no_progress, max_nbytes: int = MAX_BATCH_BYTES
 ) -> Float[np.ndarray, "seq seq"]:
     """Relative change of each token's output of a layer (rows) without each token's value (columns); rows sum to 1.
 

@@ -84,11 +84,7 @@ def pair_attributions(
     first, second = ways
     cosine, terms = (
         float(first.end @ second.end),
-        [
-            float(first.end @ second.start),
-            float(first.start @ second.end),
-            float(first.start @ second.start),
-        ],
+        [float(first.end @ second.start), float(first.start @ second.end), float(first.start @ second.start)],
     )
     intervals, shares = FIRST_INTERVALS, _products(ways, FIRST_INTERVALS, progress)
     notices: tuple[str, ...] = ()

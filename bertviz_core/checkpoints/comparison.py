@@ -19,14 +19,7 @@ from bertviz_core.checkpoints.results import (
     TensorLocation,
     together,
 )
-from bertviz_core.checkpoints.rounding import (
-    FORMATS,
-    SCALED,
-    Rounding,
-    format_of,
-    group_layout,
-    rounded_nbytes,
-)
+from bertviz_core.checkpoints.rounding import FORMATS, SCALED, Rounding, format_of, group_layout, rounded_nbytes
 from bertviz_core.checkpoints.tensor_map import locations
 from bertviz_core.checkpoints.tensor_statistics import BINS, Tell, dot, even_edges, histogram_counts
 from bertviz_core.checkpoints.values import (

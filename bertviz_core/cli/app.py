@@ -95,8 +95,7 @@ COMMANDS: Mapping[str, Command] = {
         "Find a threshold of a score from labelled pairs: precision, recall and F1 of every one, with intervals.",
     ),
     "label-errors": Command(
-        "labels",
-        "Name the labels of a file that are likely wrong, by confident learning, and what they should be.",
+        "labels", "Name the labels of a file that are likely wrong, by confident learning, and what they should be."
     ),
     "tags": Command(
         "labels",

@@ -24,9 +24,7 @@ from bertviz_core.settings import Settings
 from bertviz_core.text import counted, escape_controls
 
 corpus_app = typer.Typer(
-    help="Many texts and their vectors in a folder.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
+    help="Many texts and their vectors in a folder.", no_args_is_help=True, pretty_exceptions_enable=False
 )
 app.add_typer(corpus_app, name="corpus")
 

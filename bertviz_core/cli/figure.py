@@ -28,12 +28,7 @@ from bertviz_core.figures.base.style import WIDE, theme_named, width_class
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.questions.figures import all_figures, drawn_by, no_figure, settings_of, subject_of
 from bertviz_core.questions.interventions.effects import REMOVED_FOR
-from bertviz_core.questions.interventions.journey_change import (
-    CHANGE,
-    drawn_change,
-    journey_caption,
-    journey_page,
-)
+from bertviz_core.questions.interventions.journey_change import CHANGE, drawn_change, journey_caption, journey_page
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import figure_questions

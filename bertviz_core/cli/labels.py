@@ -6,15 +6,7 @@ from typing import Annotated
 import typer
 
 from bertviz_core.cli.opened import opened_model, opened_table, progress_bar
-from bertviz_core.cli.options import (
-    JsonOption,
-    ModelArgument,
-    app,
-    file_or_input,
-    print_notices,
-    show,
-    write_file,
-)
+from bertviz_core.cli.options import JsonOption, ModelArgument, app, file_or_input, print_notices, show, write_file
 from bertviz_core.errors import Named, TextError
 from bertviz_core.figures.predictions.answer_list import answer_frame
 from bertviz_core.predictions.answers import MAX_ANSWER_TOKENS

@@ -216,10 +216,7 @@ def _opened(path: Path, state: tuple[int, int, int], facts: IndexFacts) -> Searc
 
 
 def nearest_in_index(
-    index: SearchIndex,
-    vectors: Float[Vectors, "rows dimensions"],
-    query: Float[np.ndarray, " dimensions"],
-    count: int,
+    index: SearchIndex, vectors: Float[Vectors, "rows dimensions"], query: Float[np.ndarray, " dimensions"], count: int
 ) -> RankedRows:
     """Find nearest rows by the graph, with exact cosines and in the order of an exact search.
 

@@ -245,12 +245,7 @@ def _of_probe(
 
 
 def _of_direction(
-    request: TargetSpec,
-    loaded: LoadedModel,
-    tokenizer: TextTokenizer,
-    text: str,
-    pair: str | None,
-    settings: Settings,
+    request: TargetSpec, loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair: str | None, settings: Settings
 ) -> Target:
     """Build the projection on the difference of two texts, or on the vector of a file."""
     (layer, position), (first, arrow, second) = request.places, request.argument.partition(BETWEEN)

@@ -212,12 +212,7 @@ def answer_target(
 
 
 def probe_target(
-    probe: Probe,
-    loaded: LoadedModel,
-    tokenizer: TextTokenizer,
-    text: str,
-    label: str,
-    measure: Measure = "logit",
+    probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, text: str, label: str, measure: Measure = "logit"
 ) -> Target:
     """Target the logit, probability or margin of one class of a fitted probe."""
     check_model(probe, loaded)

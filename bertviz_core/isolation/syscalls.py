@@ -71,10 +71,7 @@ class Conditional(NamedTuple):
     """clone3: a filter cannot read its flags, which are in memory; it fails as unknown, and clone is used instead."""
 
 
-CONDITIONAL = {
-    "x86_64": Conditional((62, 234), 302, 56, 435),
-    "aarch64": Conditional((129, 131), 261, 220, 435),
-}
+CONDITIONAL = {"x86_64": Conditional((62, 234), 302, 56, 435), "aarch64": Conditional((129, 131), 261, 220, 435)}
 
 
 def filter_available() -> bool:

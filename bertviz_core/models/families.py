@@ -105,9 +105,7 @@ FAMILIES: Mapping[str, Family] = {
         score_terms="content-to-position and position-to-content terms",
     ),
     "deberta-v2": Family(
-        "DeBERTa v2 and v3",
-        own_softmax=True,
-        score_terms="content-to-position and position-to-content terms",
+        "DeBERTa v2 and v3", own_softmax=True, score_terms="content-to-position and position-to-content terms"
     ),
     "distilbert": Family("DistilBERT", heads_compared=True),
     "electra": Family("ELECTRA", heads_compared=True),

@@ -53,7 +53,7 @@ CARDS: Mapping[str, Card] = {
             "\n<Document>: ",
             "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n",
         ),
-    ),
+    )
 }
 """Pattern of a model's name -> what the card of its family says."""
 

@@ -55,11 +55,7 @@ from bertviz_core.models.gliner import encoder_config, is_gliner
 from bertviz_core.models.receipt import folder_notices
 from bertviz_core.models.safetensors.adapters.contents import merged_config, read_adapter
 from bertviz_core.models.safetensors.adapters.results import Adapter
-from bertviz_core.models.safetensors.adapters.settings import (
-    AdapterSettings,
-    checked_settings,
-    is_adapter,
-)
+from bertviz_core.models.safetensors.adapters.settings import AdapterSettings, checked_settings, is_adapter
 from bertviz_core.models.safetensors.folder import (
     ADAPTER_WEIGHTS,
     INDEX_FILE,

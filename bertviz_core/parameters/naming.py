@@ -311,11 +311,7 @@ def unsaved_rows(
 
 
 def left_out(
-    ties: Mapping[str, str],
-    rows: list[Parameter],
-    stored: Collection[str],
-    classifier: NameClassifier,
-    with_head: bool,
+    ties: Mapping[str, str], rows: list[Parameter], stored: Collection[str], classifier: NameClassifier, with_head: bool
 ) -> list[Parameter]:
     """Rows of tied parameters that are not in the file; only for modules with other stored parameters.
 

@@ -372,12 +372,7 @@ def term_ledger(first: TermWeights, second: TermWeights) -> TermLedger:
     ids, at_first, at_second = np.intersect1d(first.ids, second.ids, assume_unique=True, return_indices=True)
     shares = first.weights[at_first] * second.weights[at_second]
     order = np.argsort(-shares, kind="stable")
-    arrays = (
-        ids[order],
-        first.positions[at_first][order],
-        second.positions[at_second][order],
-        shares[order],
-    )
+    arrays = (ids[order], first.positions[at_first][order], second.positions[at_second][order], shares[order])
     for array in arrays:
         array.setflags(write=False)
     return TermLedger(float(shares.astype(np.float64).sum()), *arrays)

@@ -47,13 +47,7 @@ from bertviz_core.text import counted, escape_controls, quoted
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.verification import ModelRow, check_recording, forward, model_inputs, reset_model_state
 
-PREDICTED = (
-    "masked-lm",
-    "sequence-classification",
-    "token-classification",
-    "question-answering",
-    "next-sentence",
-)
+PREDICTED = ("masked-lm", "sequence-classification", "token-classification", "question-answering", "next-sentence")
 """Supported tasks, in the order of preference for a class with several heads."""
 DISCRIMINATORS = ("ElectraForPreTraining", "FunnelForPreTraining")
 """Classes for pretraining that tell replaced tokens from original ones; they have no masked-LM head."""

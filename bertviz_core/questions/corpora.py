@@ -327,10 +327,7 @@ def _profiles_cost(opened: CorpusSubject, options: Options) -> AnswerCost:
 
 
 @long_question(
-    _profiles_cost,
-    figures=("corpus-heads",),
-    params=(SAMPLE, PART_COLUMN, PART, MEASURE, READER),
-    noun="sentences",
+    _profiles_cost, figures=("corpus-heads",), params=(SAMPLE, PART_COLUMN, PART, MEASURE, READER), noun="sentences"
 )
 def head_profiles(opened: CorpusSubject, options: Options, job: Job[HeadProfiles]) -> Answer[HeadProfiles]:
     """Attention statistics of every head over a sample of the texts."""

@@ -126,9 +126,7 @@ class Options:
         value = self.values.get(param.key, options[0])
         if value not in options:
             raise TextError(
-                "There is no ",
-                Named(param.key),
-                f"={escape_controls(value[:30])}; choose {', '.join(options)}.",
+                "There is no ", Named(param.key), f"={escape_controls(value[:30])}; choose {', '.join(options)}."
             )
         return value
 

@@ -59,11 +59,7 @@ def read_upload(
 
 
 def read_vectors_upload(
-    name: str,
-    data: bytes,
-    settings: Settings,
-    texts: Sequence[str],
-    is_needed: Callable[[], bool] | None = None,
+    name: str, data: bytes, settings: Settings, texts: Sequence[str], is_needed: Callable[[], bool] | None = None
 ) -> VectorFile:
     """Read vectors from an uploaded file like `read_vectors`, in a separate process under limits.
 

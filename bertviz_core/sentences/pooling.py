@@ -84,12 +84,7 @@ def applied(vectors: "torch.Tensor", dense: tuple[DenseLayer, ...]) -> "torch.Te
 def _activated(values: "torch.Tensor", activation: str) -> "torch.Tensor":
     if activation == "identity":
         return values
-    functions = {
-        "tanh": torch.tanh,
-        "relu": torch.relu,
-        "gelu": torch.nn.functional.gelu,
-        "sigmoid": torch.sigmoid,
-    }
+    functions = {"tanh": torch.tanh, "relu": torch.relu, "gelu": torch.nn.functional.gelu, "sigmoid": torch.sigmoid}
     mapped: torch.Tensor = functions[activation](values)
     return mapped
 

@@ -18,12 +18,7 @@ from bertviz_core.models.skeleton import model_config, text_config
 from bertviz_core.models.sources import OWN_TOKENIZER, TOKENIZER_NAMES, ModelSource
 from bertviz_core.settings import Settings
 from bertviz_core.text import counted, repair_surrogates
-from bertviz_core.trace.isolated.file_tokenizer import (
-    read_tokenizer,
-    spelled_by_file,
-    text_notice,
-    tokenizer_notice,
-)
+from bertviz_core.trace.isolated.file_tokenizer import read_tokenizer, spelled_by_file, text_notice, tokenizer_notice
 from bertviz_core.trace.isolated.messages import TokenizerReceipt
 from bertviz_core.trace.isolated.tokenizer import IsolatedTokenizer
 from bertviz_core.trace.pair_template import Finder, PairTemplate, Placed, template_finder

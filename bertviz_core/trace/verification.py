@@ -24,10 +24,7 @@ from bertviz_core.text import counted, first_line
 
 
 def forward(
-    loaded: LoadedModel,
-    inputs: "Mapping[str, torch.Tensor]",
-    model: Any = None,
-    **outputs: bool,
+    loaded: LoadedModel, inputs: "Mapping[str, torch.Tensor]", model: Any = None, **outputs: bool
 ) -> Mapping[str, Any]:
     """The outputs of a model by name.
 

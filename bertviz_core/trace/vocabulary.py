@@ -13,13 +13,7 @@ from bertviz_core.errors import Progress, TextError, no_progress
 from bertviz_core.text import counted, quoted, repair_surrogates
 from bertviz_core.trace.pieces import byte_characters
 from bertviz_core.trace.results import SIGNS, ScriptUse, VocabularyTable, VocabularyUse
-from bertviz_core.trace.tokenization import (
-    PADDING_ROW,
-    TextTokenizer,
-    check_characters,
-    check_ids,
-    special_and_unknown,
-)
+from bertviz_core.trace.tokenization import PADDING_ROW, TextTokenizer, check_characters, check_ids, special_and_unknown
 
 DIGITS, MIXED = "digits", "several scripts"
 SPECIAL, UNKNOWN, RESERVED, BYTES, PADDING = "special", "unknown", "reserved", "bytes", "padding rows"

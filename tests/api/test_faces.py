@@ -223,10 +223,7 @@ def test_any_figure_of_the_dashboard_can_be_drawn(model: Model) -> None:
         (lambda m: m.trace(TEXT).to_pandas(7), r"give layer 0 \(the embedding output\) to layer 6"),
         (lambda m: m.trace(TEXT).figure("map"), "no figure 'map' of this result. Choose attention"),
         (lambda m: m.trace(TEXT).figure("atlass"), "no figure 'atlass' of this result"),
-        (
-            lambda m: m.figure("atlass"),
-            "There is no figure 'atlass'. Did you mean 'atlas'",
-        ),
+        (lambda m: m.figure("atlass"), "There is no figure 'atlass'. Did you mean 'atlas'"),
         (lambda m: m.trace(TEXT).figure(colour="red"), "has no option 'colour'; those it has: layer"),
         (lambda m: m.trace(TEXT).figure(theme="pink"), "There is no theme 'pink'; choose light, dark, print"),
         (lambda m: m.figure("parameters", depth=-1), "There is no depth=-1 here"),

@@ -235,9 +235,7 @@ FACES: Mapping[str, tuple[Face, ...]] = {
     ),
     "background": (
         Face(
-            (MODEL, "--pooling", "max"),
-            lambda: model().background(pooling="max"),
-            of_model(background, pooling="max"),
+            (MODEL, "--pooling", "max"), lambda: model().background(pooling="max"), of_model(background, pooling="max")
         ),
     ),
     "rank": (

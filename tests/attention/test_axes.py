@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.attention.atlas import max_pool, pool_starts
-from bertviz_core.attention.maps import (
-    BLOCKS,
-    blocks_of,
-    is_punctuation,
-    readable,
-    surface,
-    text_sides,
-    token_groups,
-)
+from bertviz_core.attention.maps import BLOCKS, blocks_of, is_punctuation, readable, surface, text_sides, token_groups
 from bertviz_core.attention.results import Axis
 from bertviz_core.trace.results import Tokens
 from tests.helpers.families_table import family_run

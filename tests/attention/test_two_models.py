@@ -28,12 +28,7 @@ from bertviz_core.questions.tables.two_models.runs import (
 )
 from bertviz_core.questions.texts.attention import attention_map
 from bertviz_core.questions.texts.hidden_states import run
-from bertviz_core.questions.texts.two_models import (
-    SAME_STATES,
-    changed_heads,
-    compared_attention,
-    cosines_of_states,
-)
+from bertviz_core.questions.texts.two_models import SAME_STATES, changed_heads, compared_attention, cosines_of_states
 from tests.helpers.tiny_models import HEADS, LAYERS, PAIR, TEXT, save_tiny
 from tests.helpers.two_tokenizers import opened_model, save_byte_head
 

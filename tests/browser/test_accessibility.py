@@ -47,10 +47,7 @@ CHARTS: dict[str, dict[str, list[str]]] = {
         "Input": ["representations_embedding"],
         "One word, two texts": ["representations_word"],
     },
-    "heads": {
-        "Matrices": ["heads_matrix"],
-        "One cell": ["heads_cell", "heads_mix"],
-    },
+    "heads": {"Matrices": ["heads_matrix"], "One cell": ["heads_cell", "heads_mix"]},
     "attention": {"": []},
     "sentences": {
         "Similarity": ["sentences_similarity"],

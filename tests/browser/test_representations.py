@@ -60,10 +60,7 @@ def test_a_layer_drawn_ahead_of_the_server_is_the_one_that_the_server_draws(page
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("address", "chosen", "title"),
-    [
-        ("checkpoint?view=Weights", "largest", "Largest"),
-        ("parameters", "treemap", "all-MiniLM-L6-v2"),
-    ],
+    [("checkpoint?view=Weights", "largest", "Largest"), ("parameters", "treemap", "all-MiniLM-L6-v2")],
 )
 def test_a_choice_sent_ahead_is_drawn_without_the_server(
     browser: Browser, server: str, address: str, chosen: str, title: str

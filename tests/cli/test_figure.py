@@ -299,15 +299,9 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     ),
     "label-errors --set 'suspects_by=noise rate' --set seed=5 --pooling max": (
         LABELLED,
-        (
-            "predictions",
-            {**TYPED, "view": "Label errors", "suspects_by": "noise rate", "seed": "5", "pooling": "max"},
-        ),
+        ("predictions", {**TYPED, "view": "Label errors", "suspects_by": "noise rate", "seed": "5", "pooling": "max"}),
     ),
-    "confusion": (
-        WORDS,
-        ("predictions", {"model": SPLADE, "view": "Several texts", "many_texts": "\n".join(WORDS)}),
-    ),
+    "confusion": (WORDS, ("predictions", {"model": SPLADE, "view": "Several texts", "many_texts": "\n".join(WORDS)})),
     "calibration --set with_gold=true --set bins=5 --set 'binned_by=equal mass'": (
         tuple(cell for text, label in PLACES for cell in (text, label)),
         ("predictions", {**CALIBRATED, "bins": "5", "binned_by": "equal mass"}),

@@ -69,10 +69,7 @@ def parameter(name: str, shape: tuple[int, ...], component: str, tied_to: str | 
 
 
 def ledger(
-    model: str,
-    layers: tuple[LayerCount, ...] = PLAIN_LAYERS,
-    parameters: tuple[Parameter, ...] = (),
-    **others: int,
+    model: str, layers: tuple[LayerCount, ...] = PLAIN_LAYERS, parameters: tuple[Parameter, ...] = (), **others: int
 ) -> Ledger:
     """A ledger with these layers; `others` are further components and their totals, such as embeddings=83."""
     totals = {"embeddings": others.get("embeddings", 0)}

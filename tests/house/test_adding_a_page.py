@@ -166,7 +166,7 @@ class PieceLengths:
         """Count the characters of every token, the mark of a continued word only on request."""
         pieces = tokens.tokens if marks else [token.removeprefix("##") for token in tokens.tokens]
         return cls(tokens.tokens, tuple(map(len, pieces)))
-''',
+'''
 }
 """Path -> text appended to a file."""
 AFTER = {
@@ -174,10 +174,7 @@ AFTER = {
         r'    PageEntry\("tokens".*\n',
         '    PageEntry("lengths", "Lengths", "How long is a token?", READS, "straighten", ()),\n',
     ),
-    "ui/address/registry.py": (
-        r'    \*_on\("tokens".*\n',
-        '    *_on("lengths", lengths.MARKS),\n',
-    ),
+    "ui/address/registry.py": (r'    \*_on\("tokens".*\n', '    *_on("lengths", lengths.MARKS),\n'),
     "CHANGELOG.md": (r"### Added\n", "- **Lengths**: how many characters each token has.\n"),
 }
 """Path -> (existing text, text inserted after it)."""
@@ -245,9 +242,7 @@ def test_formats_add_up_to_the_parameters_of_the_file() -> None:
     assert sum(open_model("all-MiniLM-L6-v2").table("formats")["parameters"]) == sum(bundled_counts().values())
 """,
 }
-VIEW_AFTER = {
-    "CHANGELOG.md": (r"### Added\n", "- Parameters > Formats: the parameters of each number format.\n"),
-}
+VIEW_AFTER = {"CHANGELOG.md": (r"### Added\n", "- Parameters > Formats: the parameters of each number format.\n")}
 RUN = (
     "tests/pages/test_lengths.py",
     "tests/pages/test_parameters.py::test_formats_add_up_to_the_parameters_of_the_file",

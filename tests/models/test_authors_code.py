@@ -129,7 +129,7 @@ def test_neobert_has_the_numbers_of_a_plain_computation(tmp_path: Path, config: 
     counts = {part.name: part.total for part in ledger.components}
     assert counts["embeddings"] == WORDS * HIDDEN
     assert {row.part for row in ledger.parameters if row.layer is not None} == {
-        *("query_key_value", "attention_output", "feed_forward", "layer_norm"),
+        *("query_key_value", "attention_output", "feed_forward", "layer_norm")
     }
 
 

@@ -78,12 +78,7 @@ def test_a_sharded_repository_is_read_shard_by_shard(online: Settings, hub: Hub)
         ("lab/absent", None, ModelNotFoundError, "no public model"),
         ("lab/empty", {}, ModelNotFoundError, "no config.json"),
         ("lab/noise", {"config.json": b"{"}, CheckpointError, "JSON"),
-        (
-            "lab/custom",
-            {"config.json": b'{"model_type": "strange", "auto_map": {}}'},
-            CheckpointError,
-            "custom code",
-        ),
+        ("lab/custom", {"config.json": b'{"model_type": "strange", "auto_map": {}}'}, CheckpointError, "custom code"),
         ("lab/pickle", {"config.json": CONFIG, "pytorch_model.bin": b"\x80"}, CheckpointError, "no safetensors file"),
         (
             "lab/lies",

@@ -60,9 +60,7 @@ def test_models_of_two_families_are_compared_over_my_own_list(two: tuple[Path, P
     assert any("6 texts of your own list" in each.value for each in at.caption)
 
 
-def test_the_example_set_is_the_start_and_the_library_gives_the_same(
-    two: tuple[Path, Path],
-) -> None:
+def test_the_example_set_is_the_start_and_the_library_gives_the_same(two: tuple[Path, Path]) -> None:
     at = page(model="bert", other="itself, rounded to float8_e4m3fn")
     copy = at.selectbox(key="other").value
     cells = np.array(charts(at)[0]["data"][0]["z"])

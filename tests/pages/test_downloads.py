@@ -102,12 +102,7 @@ VIEWS = {
         (f"representations-word-python-{MODEL}",),
         f"{TEXT} and “I love coding in python.”",
     ),
-    "matrix": View(
-        "heads",
-        {"layer": "2", "head": "5"},
-        (f"heads-W_q-layer-2-head-5-{MODEL}",),
-        colours="weight, ≤ −",
-    ),
+    "matrix": View("heads", {"layer": "2", "head": "5"}, (f"heads-W_q-layer-2-head-5-{MODEL}",), colours="weight, ≤ −"),
     "cell": of_text(
         "heads",
         {"view": "One cell", "layer": "1", "head": "4"},
@@ -115,12 +110,7 @@ VIEWS = {
         "heads-head-output-layer-1-head-4-",
     ),
     "norms": View("heads", {"weights_of": "all layers"}, (f"heads-norms-of-heads-{MODEL}",), colours="norm, "),
-    "map": of_text(
-        "attention",
-        {"layer": "2", "head": "7"},
-        *OF_HEADS,
-        colours="weight, 0 to ",
-    ),
+    "map": of_text("attention", {"layer": "2", "head": "7"}, *OF_HEADS, colours="weight, 0 to "),
     "beside": of_text(
         "attention",
         {"layer": "2", "head": "7"},
@@ -192,10 +182,7 @@ VIEWS = {
         f"predictions-masked-text-{SPLADE}",
     ),
     "surprise": of_text(
-        "predictions",
-        {"model": SPLADE, "view": "Surprise"},
-        f"predictions-surprise-{SPLADE}",
-        colours="nats, 0 to 15",
+        "predictions", {"model": SPLADE, "view": "Surprise"}, f"predictions-surprise-{SPLADE}", colours="nats, 0 to 15"
     ),
     "lens": of_text(
         "predictions", {"model": SPLADE, "view": "Lens"}, f"predictions-lens-{SPLADE}", colours="probability, 0"
@@ -204,11 +191,7 @@ VIEWS = {
         "predictions", {"model": SPLADE, "view": "Expanded terms"}, f"predictions-expanded-terms-{SPLADE}"
     ),
     "effects": View(
-        "causes",
-        {"pair": "A snake."},
-        (f"causes-effects-{MODEL}",),
-        f"{TEXT} and “A snake.”",
-        "cosine, −",
+        "causes", {"pair": "A snake."}, (f"causes-effects-{MODEL}",), f"{TEXT} and “A snake.”", "cosine, −"
     ),
     "removal": View(
         "causes",

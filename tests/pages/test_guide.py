@@ -40,6 +40,8 @@ def test_each_step_holds_for_a_model_without_attention_or_pooler(
         if layer == "most":
             turn = array(at, next(each for each in sent["measures"] if each["key"] == "turn"))
             layer = str(np.nan_to_num(turn[:, 1]).argmax())
+        elif layer == "last":
+            layer = str(sum(stage["kind"] == "layer" for stage in sent["stages"]) - 1)
         assert sent["path"]["open"] == layer
         assert at.session_state["model"] == family
     refusals = [each.value for each in at.warning if "no attention heads" in each.value]
@@ -97,6 +99,14 @@ def test_the_last_step_is_about_two_texts_and_leaves_neither_text_nor_target_beh
     assert "rests_on" not in at.query_params
     assert at.session_state["pair"] == ""
     assert at.session_state["target"] == "state"
+
+
+def test_leaving_after_a_link_out_of_the_guide_keeps_what_the_link_opened() -> None:
+    at = opened("journey", lesson=GUIDE, step="7", layer="most", head="0", key="1")
+    at.query_params.clear()
+    at.query_params.update({"view": "One cell", "layer": "3", "head": "2"})
+    at = leave(at.switch_page("../pages/heads.py").run())
+    assert [at.query_params[name] for name in ("view", "layer", "head")] == ["One cell", "3", "2"]
 
 
 def test_a_second_text_of_the_readers_own_stays_in_the_last_step() -> None:

@@ -35,11 +35,7 @@ def serialized(folder: Path, secret: Path) -> None:
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("harm", [named, linked, serialized], ids=lambda harm: str(harm.__name__))
 def test_no_page_shows_a_file_of_the_server(
-    models_dir: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    harm: Callable[[Path, Path], None],
-    page: str,
+    models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: Callable[[Path, Path], None], page: str
 ) -> None:
     secret = hostile.secret_file(tmp_path / "server")
     harm(hostile.model_folder(models_dir / "evil"), secret)

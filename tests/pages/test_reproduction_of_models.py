@@ -15,16 +15,7 @@ from bertviz_core.questions.models.architecture import parameters
 from bertviz_core.questions.parameters import Options
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import metrics
-from tests.pages.snippets import (
-    MODELS,
-    Check,
-    Printed,
-    by_name,
-    chart,
-    check_view,
-    close,
-    folded,
-)
+from tests.pages.snippets import MODELS, Check, Printed, by_name, chart, check_view, close, folded
 from ui.cache.shared_model import SharedModel
 
 pytestmark = pytest.mark.usefixtures("saved_models", "patience")

@@ -115,10 +115,7 @@ VIEWS: Mapping[str, Mapping[str, Check]] = {
     "Late interaction": {"sentences_late_interaction": interaction},
     "Map": {"sentences_map": plane},
 }
-VECTORS: Mapping[str, Check] = {
-    **VIEWS["Similarity"],
-    "sentences_vectors": vectors,
-}
+VECTORS: Mapping[str, Check] = {**VIEWS["Similarity"], "sentences_vectors": vectors}
 """Figures of Similarity that a switch adds to."""
 
 

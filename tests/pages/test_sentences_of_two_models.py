@@ -136,10 +136,7 @@ def test_a_long_list_is_compared_in_part_and_says_so(models_dir: Path) -> None:
 
 @pytest.mark.parametrize(
     ("second", "words"),
-    [
-        (np.ones((4, 4)) - np.eye(4) / 2, "rose from 0.00 to"),
-        (np.eye(4), "stayed at about 0.00; 4 of 4 keep their"),
-    ],
+    [(np.ones((4, 4)) - np.eye(4) / 2, "rose from 0.00 to"), (np.eye(4), "stayed at about 0.00; 4 of 4 keep their")],
 )
 def test_the_sentence_says_what_the_numbers_say(second: np.ndarray, words: str) -> None:
     first = np.eye(4, dtype=np.float32)

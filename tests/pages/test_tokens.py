@@ -57,7 +57,7 @@ def test_the_default_text_is_read_by_the_bundled_model() -> None:
         "Tokens": "8",
         "Of the text": "6",
         "Special": "2",
-        "Token limit": "512",
+        "Token limit": "512; 256 for vectors",
         "Words": "5",
         "Unknown": "0",
         "Cut off": "0",

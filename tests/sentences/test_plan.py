@@ -203,10 +203,7 @@ MEAN = ("sentence_transformers.models.Pooling", "1_Pooling", {"pooling_mode_mean
         ),
         ((("sentence_transformers.models.Pooling", "1_P", {"pooling_mode": 7}),), "'7'"),
         ((MEAN, ("sentence_transformers.models.Dense", "2_Dense", {"in_features": 12, "out_features": 3})), "pickle"),
-        (
-            (MEAN, ("sentence_transformers.models.Dense", "2_Dense", {"activation_function": "os.system"})),
-            "os.system",
-        ),
+        ((MEAN, ("sentence_transformers.models.Dense", "2_Dense", {"activation_function": "os.system"})), "os.system"),
     ],
     ids=[
         "mode",

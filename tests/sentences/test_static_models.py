@@ -134,10 +134,7 @@ def test_a_folder_of_model2vec_has_its_rows_times_its_weights(tmp_path: Path, mo
     assert np.abs(vectors(opened, ("the river bank",))[0] - (mean / mean.norm()).numpy()).max() < 1e-6
     assert any("model2vec leaves out unknown" in each for each in own_plan(opened).notices) != modules
     ledger = source_ledger(opened.source, SETTINGS)
-    assert (ledger.total, [each.name for each in ledger.components]) == (
-        ROWS * DIMENSIONS + len(WORDS),
-        ["embeddings"],
-    )
+    assert (ledger.total, [each.name for each in ledger.components]) == (ROWS * DIMENSIONS + len(WORDS), ["embeddings"])
     assert source_load_report(opened.source, "base", SETTINGS).fraction_from_file == 1
 
 

@@ -14,10 +14,7 @@ from bertviz_core.tables.tagged_words import TaggedWords, cut_words, read_tagged
 
 WORDS, TAGS = (
     [["Maria", "Curie", "lives", "in", "Paris", "."], ["#", "1"]],
-    [
-        ["B-PER", "I-PER", "O", "O", "B-LOC", "O"],
-        ["O", "O"],
-    ],
+    [["B-PER", "I-PER", "O", "O", "B-LOC", "O"], ["O", "O"]],
 )
 LINES = [list(zip(*rows, strict=True)) for rows in zip(WORDS, TAGS, strict=True)]
 

@@ -88,11 +88,7 @@ def test_the_card_says_of_the_maps_what_a_run_finds(make: Any) -> None:
     card = capabilities(source, config_ledger("m", config), model_facts("m", config))
     (maps,) = [each.answer for each in card if each.name == "Attention maps"]
     found = trace(model, tokens_of(7)).attention_source
-    message = {
-        "exact, with q, k and v": ("recorded",),
-        "maps only": ("eager",),
-        "with a learned sink": ("recorded",),
-    }
+    message = {"exact, with q, k and v": ("recorded",), "maps only": ("eager",), "with a learned sink": ("recorded",)}
     assert found in message[maps]
 
 

@@ -192,11 +192,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("sentences", {"source": "file"}, {}),
     ("predictions", {"model": "splade-tiny", "mask": "2,4", "position": 3}, {}),
     ("predictions", {"model": "splade-tiny", "view": "Lens", "other": "itself, rounded to bfloat16"}, {}),
-    (
-        "predictions",
-        {"model": "splade-tiny", "view": "Change a word", "guess": 3},
-        {"edited": "I hate my pet python."},
-    ),
+    ("predictions", {"model": "splade-tiny", "view": "Change a word", "guess": 3}, {"edited": "I hate my pet python."}),
     ("predictions", {"model": "splade-tiny", "view": "Lens", "lens": "entropy", "layer": "embeddings"}, {}),
     ("predictions", {"model": "splade-tiny", "view": "Expanded terms", "terms": "the first text", "shown": 3}, PAIR),
     ("causes", {"changed_head": "layer 2, head 7"}, PAIR),

@@ -250,10 +250,14 @@ def _single() -> frozenset[str]:
     return NAMES - SEVERAL - set(TYPED)
 
 
-def return_to_view() -> None:
-    """Return, in the next run, to the address that the current page had before a lesson, with the models of then."""
+def return_to_view(followed: bool) -> None:
+    """Return, in the next run, to the address that the current page had before a lesson, with the models of then.
+
+    `followed`: the reader followed a link out of the lesson; a page that was not open before it then stays as it is.
+    """
     addresses: dict[str, dict[str, list[str]]] = st.session_state.pop(LAST_ADDRESSES, {})
-    query = {name: value for name, value in addresses.get(visit().page, {}).items() if name not in EVERYWHERE}
+    here = {name: st.query_params.get_all(name) for name in st.query_params} if followed else {}
+    query = {name: value for name, value in addresses.get(visit().page, here).items() if name not in EVERYWHERE}
     last = next(reversed(addresses.values()), {})
     query |= {name: value for name, value in last.items() if name in EVERYWHERE}
     st.session_state[RETURN] = f"?{urlencode(query, doseq=True)}"

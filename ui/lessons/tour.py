@@ -225,11 +225,13 @@ def _onward(lesson: Lesson) -> Link | None:
 
 def end_tour() -> None:
     """End the tour on the current page; restore the reader's texts, and what every page showed before."""
+    if not is_open():  # a second click
+        return
     restore_texts()
-    st.session_state.pop(TOUR, None)
+    followed = _place(*st.session_state.pop(TOUR)).view.page != visit().page
     take((*NAMES, PRESENT))
     bring_values_back()
-    return_to_view()
+    return_to_view(followed)
 
 
 def lessons_panel() -> None:

@@ -296,11 +296,7 @@ class IndexPage:
     """ASGI middleware that adds security headers to every response, and rewrites the page itself."""
 
     def __init__(
-        self,
-        app: App,
-        base_path: str = "",
-        frame_ancestors: Sequence[str] = ("'self'",),
-        modules: Sequence[str] = (),
+        self, app: App, base_path: str = "", frame_ancestors: Sequence[str] = ("'self'",), modules: Sequence[str] = ()
     ) -> None:
         """Modules of JavaScript, whose list may grow, are fetched with the page, before it asks for them."""
         self.app, self.ancestors, self.modules = app, " ".join(frame_ancestors), modules

@@ -34,9 +34,9 @@ def _other_text(opened: SharedModel) -> str:
         words += f", and yours has {count:,} where the text has {len(first):,}"
     donor = _donor(opened, page_text(), second or "")
     if donor is None:
-        st.info(escape_markdown(f"{words}. Write such a second text in the sidebar."), icon=":material/info:")
+        st.info(escape_markdown(f"{words}. Write one under Second text."), icon=":material/info:")
         end_page()
-    say_example(donor, f"{words}. Write your own in the sidebar.")
+    say_example(donor, f"{words}. Write your own under Second text.")
     return donor
 
 
@@ -51,7 +51,7 @@ def _donor(opened: SharedModel, first: str, second: str) -> str | None:
 @draw.register
 def _offer(part: OtherDonor, opened: SharedModel, ask: Any, options: Options) -> None:
     donor = _donor(opened, options.text(), options.pair or "")
-    way = "Change words of the second text in the sidebar" + ("." if donor is None else ", or take this one.")
+    way = "Change words under Second text" + ("." if donor is None else ", or take this one.")
     st.info(escape_markdown(f"{part.words} {way}"), icon=":material/info:")
     if donor is not None:
         put_text_button(donor)

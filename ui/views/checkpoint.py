@@ -8,37 +8,17 @@ import streamlit as st
 
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.spec import DECLARED
-from bertviz_core.predictions.probing.reading import (
-    config_classes,
-    example_set,
-    fitting_set,
-)
+from bertviz_core.predictions.probing.reading import config_classes, example_set, fitting_set
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.followed import followed_labels
-from bertviz_core.questions.predictions.two_models import (
-    labelled_columns,
-)
+from bertviz_core.questions.predictions.two_models import labelled_columns
 from bertviz_core.questions.question import Answer, Question
 from bertviz_core.questions.tables.training import answers_frame
-from bertviz_core.questions.view import (
-    Ask,
-    Folded,
-    Later,
-    Notices,
-    Part,
-    Section,
-    Table,
-    Text,
-)
+from bertviz_core.questions.view import Ask, Folded, Later, Notices, Part, Section, Table, Text
 from bertviz_core.questions.views.answered import FEW, HEIGHT, TextList, answers_parts, text_lines
 from bertviz_core.questions.views.checkpoint import COMPARED, COMPARED_LIST, compared_view, of_list
-from bertviz_core.questions.views.texts.checkpoint import (
-    NO_GOLD_TEXTS,
-    NO_RUN,
-    NO_TEXTS,
-    WRITE_TEXTS,
-)
+from bertviz_core.questions.views.texts.checkpoint import NO_GOLD_TEXTS, NO_RUN, NO_TEXTS, WRITE_TEXTS
 from bertviz_core.questions.views.training import (
     FOLLOWED,
     TRAINING,

@@ -49,15 +49,7 @@ from ui.components.frame import figure_download
 from ui.components.journey import browser_message, chosen_path, journey_parts, journey_view, serial
 from ui.engine import Specials, draw, draw_parts
 from ui.session import store, stored
-from ui.widgets.downloads import (
-    PDF,
-    chosen_medium,
-    chosen_theme,
-    download_menu,
-    drawn_download,
-    file_row,
-    note_drawing,
-)
+from ui.widgets.downloads import PDF, chosen_medium, chosen_theme, download_menu, drawn_download, file_row, note_drawing
 from ui.widgets.figure_block import file_name
 from ui.widgets.heading import page_pair, page_text, place_for_text
 from ui.widgets.models import model_name
@@ -168,7 +160,7 @@ def _drawing(opened: SharedModel, ask: Ask, way: Journey, target: Options | None
     if openings and path.open != EMBEDDINGS:
         journey_parts(parts_payload(drawn, _next_openings(run, drawn, path), change), f"{DRAWING}_parts")
     if stored(session.TOUR) is None and not embedded:
-        _first_steps(opened, ask, way)
+        _first_steps(opened, ask, way, path.open)
     if way.turn is not None:
         _files(opened, ask, drawn, path, ending, change)
         numbers = views.number_parts(opened, way, path.token, change, change_values(), ending is not None)
@@ -177,9 +169,9 @@ def _drawing(opened: SharedModel, ask: Ask, way: Journey, target: Options | None
         journey_parts(parts_payload(drawn, _next_layer(run, drawn, path), change), f"{DRAWING}_next")
 
 
-def _first_steps(opened: SharedModel, ask: Ask, way: Journey) -> None:
-    """Things to try with this text."""
-    if links := views.first_links(opened, way):
+def _first_steps(opened: SharedModel, ask: Ask, way: Journey, layer_open: str) -> None:
+    """What to try with this text."""
+    if links := views.first_links(opened, way, layer_open):
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="journey_first_steps"):
             st.markdown("**Try**", width="content")
             draw(Links("journey_try", "Things to try", links), opened, ask, Options())

@@ -118,14 +118,7 @@ def text_inputs(shown: bool = True) -> None:
     # Leaving a field applies its text, so the button does nothing itself: it gives readers something to click or tap.
     # It is above the second text, since below it would be out of sight in a window 768 pixels high.
     st.button("Apply the text", key="apply_text", width="stretch")
-    st.text_area(
-        SECOND_LABEL,
-        key="pair",
-        height=68,
-        persist_state="session",
-        placeholder="none",
-        help=PAIR_HELP,
-    )
+    st.text_area(SECOND_LABEL, key="pair", height=68, persist_state="session", placeholder="none", help=PAIR_HELP)
 
 
 def place_for_text(height: int | None = None) -> None:
@@ -184,7 +177,7 @@ def two_texts(use: str) -> tuple[str, str]:
     what, first, second = PAIRS[use]
     read = first if page_text() == DEFAULT_TEXT else page_text()
     second = next(each for each in (second, DEFAULT_TEXT) if each != read)
-    say_example(second, f"{what}. Write your own in the sidebar.", read if read != page_text() else None)
+    say_example(second, f"{what}. Write your own under Second text.", read if read != page_text() else None)
     return read, second
 
 

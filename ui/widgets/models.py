@@ -303,7 +303,7 @@ def second_or_example() -> str:
         return chosen
     name, words = _suitable(model_name())
     named = words.format(f"**{escape_markdown(shortened(escape_controls(plain(name)), MOST_NAMED))}**")
-    another = ":gray[Choose another under **Compare with** in the sidebar.]"
+    another = ":gray[Choose another under **Compare with**.]"
     st.markdown(f":material/edit_note: **Example:** compared with {named}. {another}")
     return name
 

@@ -319,10 +319,7 @@ PASSING = "passing"
 
 
 def answer(
-    question: Question[Any, T],
-    opened: SharedSubject,
-    options: Options,
-    draw: Callable[[Answer[T]], None] | None = None,
+    question: Question[Any, T], opened: SharedSubject, options: Options, draw: Callable[[Answer[T]], None] | None = None
 ) -> Answer[T]:
     """Return the answer to a question; the page ends here while a long answer is computed.
 

@@ -8,10 +8,7 @@ from bertviz_core.api.results.base import Result
 from bertviz_core.attention.results import AttentionComparison
 from bertviz_core.attribution.results import WordAttributions
 from bertviz_core.checkpoints.results import Behaviour, NumberFormats
-from bertviz_core.checkpoints.tables import (
-    entropy_frame,
-    parts_frame,
-)
+from bertviz_core.checkpoints.tables import entropy_frame, parts_frame
 from bertviz_core.checkpoints.training.results import FollowedLabels, FollowedStates, FollowedText
 from bertviz_core.interventions.results import AblationEffects
 from bertviz_core.predictions.probing.results import WordSwaps

@@ -50,10 +50,9 @@ def _repair(report: LoadReport) -> str:
     repair = report.repair
     if repair is None:
         return ""
-    words = {
-        "strip": f"have the prefix {quoted(repair.old)}",
-        "add": f"lack the prefix {quoted(repair.new)}",
-    }.get(repair.action, f"begin with {quoted(repair.old)} in place of {quoted(repair.new)}")
+    words = {"strip": f"have the prefix {quoted(repair.old)}", "add": f"lack the prefix {quoted(repair.new)}"}.get(
+        repair.action, f"begin with {quoted(repair.old)} in place of {quoted(repair.new)}"
+    )
     rest = repair.expected - repair.after
     remaining = f" The other {rest:,} would still be new." if rest else ""
     return (

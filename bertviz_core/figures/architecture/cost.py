@@ -7,11 +7,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.architecture.results import (
-    ActivationMemory,
-    Crossover,
-    MultiplyAdds,
-)
+from bertviz_core.architecture.results import ActivationMemory, Crossover, MultiplyAdds
 from bertviz_core.figures.base.cells import colour_at
 from bertviz_core.figures.base.marks import add_line, add_points
 from bertviz_core.figures.base.spec import FigureSpec, figure
@@ -31,12 +27,7 @@ BINARY = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def cost_curves(
-    costs: MultiplyAdds,
-    counted: MultiplyAdds,
-    crossing: Crossover,
-    limit: int | None,
-    title: str,
-    theme: Theme,
+    costs: MultiplyAdds, counted: MultiplyAdds, crossing: Crossover, limit: int | None, title: str, theme: Theme
 ) -> go.Figure:
     """Draw multiply-adds of each part by length, their crossing, and PyTorch's count as circles."""
     figure = go.Figure(layout=layout(theme, escape(title)))

@@ -142,13 +142,7 @@ def _masks(drawing: Drawing, design: Design, at: tuple[float, float], top: float
 
 
 def _own_masks(
-    drawing: Drawing,
-    at: tuple[float, float],
-    top: float,
-    causal: bool,
-    layers: int,
-    near: int,
-    window: Window | None,
+    drawing: Drawing, at: tuple[float, float], top: float, causal: bool, layers: int, near: int, window: Window | None
 ) -> float:
     """Draw the mask of a stack; two if some layers use a sliding window."""
     every = "itself and those before" if causal else "every token"

@@ -397,11 +397,7 @@ def _layer_rows(
 
 
 def _model_stack_block_rows(
-    architecture: Architecture,
-    own: Sequence[Parameter],
-    block: Block,
-    layer_facts: LayerFacts,
-    group: str,
+    architecture: Architecture, own: Sequence[Parameter], block: Block, layer_facts: LayerFacts, group: str
 ) -> list[Row]:
     boxes = tuple(_block_box(architecture, kind, layer_facts) for kind in block.kinds)
     total = sum(_block_count(own, kind, block, layer_facts.blocks) for kind in block.kinds)

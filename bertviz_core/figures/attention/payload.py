@@ -30,11 +30,7 @@ MEASURES = {
 def colours(theme: Theme) -> dict[str, Any]:
     """All colours of the view in this theme."""
     warm = [[2 * float(place) - 1, colour] for place, colour in diverging(theme) if float(place) >= 0.5]
-    return {
-        **common_colours(theme),
-        "tint": warm,
-        "hues": list(theme.hues),
-    }
+    return {**common_colours(theme), "tint": warm, "hues": list(theme.hues)}
 
 
 def measure(name: str, values: Float[np.ndarray, "layers heads"]) -> dict[str, Any]:

@@ -184,10 +184,7 @@ class ViewState:
 
 
 def view_state(
-    browser: Mapping[str, Any],
-    atlas: AttentionAtlas,
-    opened: Head | None = None,
-    requested: ViewOptions | None = None,
+    browser: Mapping[str, Any], atlas: AttentionAtlas, opened: Head | None = None, requested: ViewOptions | None = None
 ) -> ViewState:
     """Validate the last message of a view, {} before the first; call this before the maps are computed.
 

@@ -250,10 +250,7 @@ LETTER, LINE, MARK = 8.0, 18.0, 4.5
 
 
 def same_scale(
-    figure: go.Figure,
-    points: Float[np.ndarray, "points 2"],
-    plot: tuple[float, float],
-    free: tuple[float, float],
+    figure: go.Figure, points: Float[np.ndarray, "points 2"], plot: tuple[float, float], free: tuple[float, float]
 ) -> Float[np.ndarray, "2"]:
     """Return the pixels between the outermost points of a map, across and down, with equal scales on both axes.
 

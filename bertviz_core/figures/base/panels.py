@@ -86,12 +86,7 @@ def head_panels(panels: Sequence[Panel], grid: PanelGrid, title: str, theme: The
 
 
 def _add_map(
-    figure: go.Figure,
-    panel: Panel,
-    index: int,
-    place: tuple[float, float, float],
-    grid: PanelGrid,
-    theme: Theme,
+    figure: go.Figure, panel: Panel, index: int, place: tuple[float, float, float], grid: PanelGrid, theme: Theme
 ) -> None:
     number, (left, bottom, width) = _number(index), place
     bar = {

@@ -30,6 +30,8 @@ CAPITALS = 0.7
 """Height of capitals as a share of the font size; plotly draws multi-line titles too high by this amount."""
 MARK = 46
 """Pixels of a legend entry before and after its text."""
+LONGEST_COLUMN = 6
+"""Most names of a legend that stand in one column."""
 TOOLS, FEW_TOOLS = 190, 70
 """Width in pixels of the tool bar at the right of a title, with and without the tools for axes."""
 USUAL_HEIGHT = 450
@@ -194,9 +196,10 @@ def _fit_legend(figure: go.Figure, theme: Theme) -> None:
 
 
 def _wrap_legend(figure: go.Figure, theme: Theme) -> None:
-    """Break legend names to the width of the plots."""
+    """Break legend names to the width of the plots; those of a long column to half of it."""
     size = figure.layout.legend.font.size or TEXT_SIZE
-    room = plot_width(figure, theme) - MARK
+    is_long = len(_legend_names(figure)) > LONGEST_COLUMN and _legend_columns(figure, theme, size) == 1
+    room = plot_width(figure, theme) / (2 if is_long else 1) - MARK
     for trace in figure.data:
         if _in_legend(trace) and label_width(trace.name, size) > room:
             trace.name = "<br>".join(wrapped_label(trace.name, room, size))

@@ -42,12 +42,7 @@ FAR_OUT = 6.0
 
 
 def path_lines(
-    paths: TokenPaths,
-    names: Sequence[str],
-    positions: Sequence[int],
-    second_text: int | None,
-    title: str,
-    theme: Theme,
+    paths: TokenPaths, names: Sequence[str], positions: Sequence[int], second_text: int | None, title: str, theme: Theme
 ) -> go.Figure:
     """Draw every token's path over the layers in the plane of largest variance, with distinct colours and dashes.
 
@@ -184,10 +179,7 @@ def _paths_frame(token_paths: TokenPaths, trace: Trace, picked_tokens: Sequence[
 
 
 def _input_frame(
-    input_lengths: Mapping[str, Float[np.ndarray, " seq"]],
-    trace: Trace,
-    first_token: int,
-    embedding_sum: EmbeddingSum,
+    input_lengths: Mapping[str, Float[np.ndarray, " seq"]], trace: Trace, first_token: int, embedding_sum: EmbeddingSum
 ) -> "pd.DataFrame":
     shown = slice(first_token, first_token + len(next(iter(input_lengths.values()))))
     columns = {f"{name}, length": values for name, values in input_lengths.items()}

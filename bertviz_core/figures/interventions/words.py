@@ -17,16 +17,7 @@ from bertviz_core.figures.base.axes import even_axes, text_width, token_axis, to
 from bertviz_core.figures.base.cells import add_cells
 from bertviz_core.figures.base.marks import add_band, add_bars, add_line, pair_names, row_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import (
-    TEXT_SIZE,
-    Theme,
-    colour_bar,
-    diverging,
-    escape,
-    faint,
-    layout,
-    round_limit,
-)
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, colour_bar, diverging, escape, faint, layout, round_limit
 from bertviz_core.figures.tokens import WRITTEN, coloured_strip
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import pandas as pd

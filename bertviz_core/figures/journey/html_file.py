@@ -5,20 +5,7 @@ from pathlib import Path
 
 from bertviz_core.figures.base.export import offline_page, without_comments
 
-PARTS = (
-    "data",
-    "layout",
-    "lanes",
-    "pen",
-    "change",
-    "wide",
-    "opened",
-    "steps",
-    "tall",
-    "focus",
-    "words",
-    "journey",
-)
+PARTS = ("data", "layout", "lanes", "pen", "change", "wide", "opened", "steps", "tall", "focus", "words", "journey")
 HTML = (
     '<div class="journey"><div class="bar"></div><div class="sheet"></div>'
     '<div class="live" aria-live="polite"></div></div>'

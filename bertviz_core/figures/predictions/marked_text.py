@@ -16,11 +16,7 @@ from bertviz_core.figures.base.marks import add_map, add_words
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, colour_bar, escape, faint, layout, sequential
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.predictions.results import (
-    AnswerPrediction,
-    AnswerSpan,
-    answer_log_sums,
-)
+from bertviz_core.predictions.results import AnswerPrediction, AnswerSpan, answer_log_sums
 from bertviz_core.predictions.tables import answer_rows
 from bertviz_core.text import decimals, escape_controls, is_right_to_left, shortened
 

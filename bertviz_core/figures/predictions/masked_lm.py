@@ -67,10 +67,7 @@ def _text_frame(word_prediction: WordPrediction) -> "pd.DataFrame":
 
 
 def _word_frame(
-    word_prediction: WordPrediction,
-    best_words: Sequence[str],
-    word_position: int,
-    compared_word: ComparedWord | None,
+    word_prediction: WordPrediction, best_words: Sequence[str], word_position: int, compared_word: ComparedWord | None
 ) -> "pd.DataFrame":
     """The best words, then the original token unless it is among them, and the compared word."""
     logs = word_prediction.top_log_probability[word_position].astype(float).tolist()
@@ -114,10 +111,7 @@ def masked_text_figure(word_prediction: WordPrediction, text_pieces: TextPieces,
 
 @figure("masked-words", "predictions_words", reported=True, table=_word_frame)
 def words_figure(
-    word_prediction: WordPrediction,
-    best_words: Sequence[str],
-    word_position: int,
-    compared_word: ComparedWord | None,
+    word_prediction: WordPrediction, best_words: Sequence[str], word_position: int, compared_word: ComparedWord | None
 ) -> FigureSpec:
     """The best words at a position (--set mask=2,5, position, compare)."""
     rows = word_rows(word_prediction, best_words, word_position, compared_word)

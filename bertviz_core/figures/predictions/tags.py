@@ -6,11 +6,7 @@ from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, escape
 from bertviz_core.figures.predictions.marked_text import Stretch, cut_label, marked_text
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.predictions.results import (
-    Entity,
-    Strategy,
-    TagPrediction,
-)
+from bertviz_core.predictions.results import Entity, Strategy, TagPrediction
 from bertviz_core.text import counted, escape_controls, shortened
 
 SEQUENCES = ("First text", "Second text")

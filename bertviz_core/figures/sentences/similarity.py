@@ -218,11 +218,7 @@ def neighbour_bars(neighbours: Neighbours, sentences: Sequence[str], title: str,
 
 
 def vectors_heatmap(
-    vectors: Float[np.ndarray, "sentences dimensions"],
-    sentences: Sequence[str],
-    first: int,
-    title: str,
-    theme: Theme,
+    vectors: Float[np.ndarray, "sentences dimensions"], sentences: Sequence[str], first: int, title: str, theme: Theme
 ) -> go.Figure:
     """Draw sentence vectors as rows of numbers, on a scale symmetric around 0."""
     rows = len(vectors)

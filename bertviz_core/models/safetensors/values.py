@@ -10,10 +10,7 @@ import numpy as np
 from jaxtyping import Float, UInt8
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.isolation.regular_files import (
-    open_own,
-    opened,
-)
+from bertviz_core.isolation.regular_files import open_own, opened
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.results import StoredTensor
 from bertviz_core.text import quoted

@@ -286,12 +286,7 @@ class _LayerScores(NamedTuple):
 
 
 def _layer_scores(
-    vectors: np.ndarray,
-    gold: np.ndarray,
-    shuffled: np.ndarray,
-    count: int,
-    seed: int,
-    report: Callable[[int], None],
+    vectors: np.ndarray, gold: np.ndarray, shuffled: np.ndarray, count: int, seed: int, report: Callable[[int], None]
 ) -> _LayerScores:
     """Fit and score the probes of one layer; `report` is called with the number of fits that are done."""
     with optional("probes", "scikit-learn", "A probe"):

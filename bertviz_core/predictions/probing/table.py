@@ -182,19 +182,11 @@ def _entities(
         listed = entities(prediction, tokenizer, strategy)
         answers.append(", ".join(f"{each.text} ({each.label})" for each in listed))
         scores.append(min((each.score for each in listed), default=np.nan))
-    return (
-        answers,
-        np.array(scores, dtype=np.float32),
-        [notice for each in predictions for notice in each.notices],
-    )
+    return (answers, np.array(scores, dtype=np.float32), [notice for each in predictions for notice in each.notices])
 
 
 def _spans(
-    head: HeadModel,
-    tokenizer: TextTokenizer,
-    questions: Sequence[str],
-    contexts: Sequence[str],
-    progress: Progress,
+    head: HeadModel, tokenizer: TextTokenizer, questions: Sequence[str], contexts: Sequence[str], progress: Progress
 ) -> tuple[list[str], np.ndarray, list[str], np.ndarray]:
     """Return the best answer to each question in its context, its score, notices, and the null differences."""
     answers: list[str] = []

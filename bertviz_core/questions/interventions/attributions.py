@@ -105,12 +105,7 @@ def _likeliest(opened: Opened, options: Options) -> tuple[str, ...]:
 
 
 METHOD = Param(
-    "method",
-    "choice",
-    MEASURED,
-    tuple(BY_NAME),
-    "Method",
-    applies=lambda opened, options: has_mask(opened.tokenizer),
+    "method", "choice", MEASURED, tuple(BY_NAME), "Method", applies=lambda opened, options: has_mask(opened.tokenizer)
 )
 COMPARED = Param(
     "methods",

@@ -183,11 +183,7 @@ WINDOW = Param(
     bounds=lambda opened, options: _windows(opened, options),
 )
 HEAD_OF = Param(
-    "head_of",
-    "choice",
-    "the task of the head",
-    label="Head",
-    values=lambda opened, _: stored_tasks(opened.source),
+    "head_of", "choice", "the task of the head", label="Head", values=lambda opened, _: stored_tasks(opened.source)
 )
 
 

@@ -291,10 +291,7 @@ def _check(opened: Opened, options: Options, pairs: LabelledPairs) -> str:
 
 
 @long_question(
-    _cost,
-    figures=("thresholds",),
-    params=(SCORED_BY, LABEL, NUMBER, CUT, PRECISION, *PLAN, QUERY_PROMPT),
-    noun="texts",
+    _cost, figures=("thresholds",), params=(SCORED_BY, LABEL, NUMBER, CUT, PRECISION, *PLAN, QUERY_PROMPT), noun="texts"
 )
 def thresholds(opened: Opened, options: Options, job: Job[PairThresholds]) -> Answer[PairThresholds]:
     """Precision, recall and F1 of labelled pairs for every threshold of a score."""

@@ -191,10 +191,7 @@ def report_facts(opened: Opened, options: Options) -> dict[str, str]:
 def made_facts() -> dict[str, str]:
     """When a report was made, and with which versions of the software."""
     made_with = ", ".join(f"{package} {version(package)}" for package in ("torch", "transformers", "plotly"))
-    return {
-        "Made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        "Made with": f"Inside BERT {__version__}, {made_with}",
-    }
+    return {"Made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", "Made with": f"Inside BERT {__version__}, {made_with}"}
 
 
 def _section(opened: Opened, options: Options, name: str, theme: Theme) -> tuple[ReportSection, tuple[str, ...]]:

@@ -19,15 +19,7 @@ from bertviz_core.checkpoints.tables import (
 )
 from bertviz_core.figures.checkpoints.weights import mebibytes
 from bertviz_core.parameters.adapters.results import AdapterUpdates
-from bertviz_core.questions.tables.lines import (
-    Columns,
-    Faces,
-    every,
-    fields,
-    grid,
-    printable_name,
-    table,
-)
+from bertviz_core.questions.tables.lines import Columns, Faces, every, fields, grid, printable_name, table
 from bertviz_core.text import counted, decimals, digits, escape_controls
 
 MAX_ROWS = 30
@@ -86,10 +78,7 @@ def _behaviour_lines(behaviours: Behaviour) -> list[str]:
     return lines[:-1]
 
 
-BEHAVIOUR: Faces[Behaviour] = Faces(
-    keys="tokens=tokens.tokens cosines divergences notices",
-    lines=_behaviour_lines,
-)
+BEHAVIOUR: Faces[Behaviour] = Faces(keys="tokens=tokens.tokens cosines divergences notices", lines=_behaviour_lines)
 ADAPTER: Faces[AdapterUpdates] = Faces(
     keys="adapter base updates saved",
     made={"updates": lambda updates: every(updates.updates, "name shape", *UPDATES.values(), "singular_values")},

@@ -33,16 +33,7 @@ from bertviz_core.predictions.results import (
 )
 from bertviz_core.predictions.tables import answer_rows
 from bertviz_core.questions.question import Answer
-from bertviz_core.questions.tables.lines import (
-    Faces,
-    every,
-    fields,
-    grid,
-    number_cell,
-    printable_token,
-    records,
-    table,
-)
+from bertviz_core.questions.tables.lines import Faces, every, fields, grid, number_cell, printable_token, records, table
 from bertviz_core.text import counted, escape_controls, shortened, tied
 
 ENTITY = ("label", "start", "end", "text", "score", "sequence")

@@ -7,14 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.checkpoints.tables import (
-    cka_frame,
-    first_column,
-    labels_frame,
-    log_frame,
-    movement_frame,
-    text_frame,
-)
+from bertviz_core.checkpoints.tables import cka_frame, first_column, labels_frame, log_frame, movement_frame, text_frame
 from bertviz_core.checkpoints.training.results import (
     FINAL,
     FollowedLabels,

@@ -140,9 +140,7 @@ def word_comparison(opened: Opened, options: Options) -> Answer[WordComparison]:
     word = options.get(WORD.key).strip()
     if len(options.texts) != 2 or not word:
         raise TextError(
-            "This figure follows a word in two texts: give ",
-            Named(WORD.key),
-            "=WORD, and both texts in quotes.",
+            "This figure follows a word in two texts: give ", Named(WORD.key), "=WORD, and both texts in quotes."
         )
     runs = [run(opened, Options((text,))) for text in options.texts]
     places = [occurrences(each.result.tokens, word) for each in runs]

@@ -140,12 +140,7 @@ QUERY_PROMPT = Param(
     lambda opened, _: (AS_LIST, *names) if (names := prompt_texts(opened)) else (),
 )
 BFLOAT16 = Param(
-    "bfloat16",
-    "choice",
-    "vectors are computed in bfloat16",
-    ("false", "true"),
-    "Faster, in bfloat16",
-    offers_bfloat16,
+    "bfloat16", "choice", "vectors are computed in bfloat16", ("false", "true"), "Faster, in bfloat16", offers_bfloat16
 )
 PLAN = (POOLING, STATE, PROMPT)
 VECTORS = (*PLAN, BFLOAT16)

@@ -150,10 +150,7 @@ OTHER_HEAD = Param("other_head", "head", "the head of the second model, by defau
 SAME_STATES = "The same model twice: every cosine is 1, but for rounding."
 
 
-@question(
-    figures=("attention-compared",),
-    params=(OTHER, LAYER, HEAD, OTHER_LAYER, OTHER_HEAD, WEIGHTS, *MAP),
-)
+@question(figures=("attention-compared",), params=(OTHER, LAYER, HEAD, OTHER_LAYER, OTHER_HEAD, WEIGHTS, *MAP))
 def compared_attention(opened: Opened, options: Options) -> Answer[AttentionComparison]:
     """Attention of one head in each of two models, with the difference where their rows and columns are the same."""
     second = second_model(opened, options)

@@ -43,7 +43,7 @@ from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.report.model_lines import static_lines
-from bertviz_core.questions.view import Ask, Figure, Metric, Metrics, Part, Section, Text, View
+from bertviz_core.questions.view import Ask, Figure, Link, Links, Metric, Metrics, Part, Section, Text, View
 from bertviz_core.text import bytes_text, escape_markdown, short_count
 
 EAGER = 'model.set_attn_implementation("eager")   # which asks for no values of the mask\n'
@@ -129,6 +129,8 @@ def layer_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     own = Options(task=options.task)
     answer = ask(layer, with_readable_text(opened, options))
     flow, named = answer.result, ask(modules, own).result.architecture
+    to = Link.to("Heads: its attention, head by head", "heads", {"model": opened.name, LAYER.key: flow.layer})
+    links = Links("architecture_heads", "The heads of this layer on another page", [to])
     yield Figure.of(
         layer_figure,
         answer,
@@ -136,7 +138,7 @@ def layer_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         alt=f"Steps of layer {flow.layer} in the order of the run",
         explanation=LAYER_MADE,
         code=_layer_lines(opened, named, flow),
-        below=(Text(layer_words(flow, ask(design, own).result)),),
+        below=(Text(layer_words(flow, ask(design, own).result)), *([links] if flow.num_attention_heads else [])),
     )
 
 

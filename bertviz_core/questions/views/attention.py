@@ -411,10 +411,7 @@ def compared_parts(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]
     if not compared.same_entries and not compared.first.options.words:
         below.append(Text(MERGE, "caption"))
     yield _figure(
-        attention_compared_figure,
-        answer,
-        below=below,
-        **explained(COMPARED, compared_attention, opened, options),
+        attention_compared_figure, answer, below=below, **explained(COMPARED, compared_attention, opened, options)
     )
 
 

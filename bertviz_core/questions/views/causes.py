@@ -487,7 +487,7 @@ def spread_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     answer = ask(effect_spread, options, (effect_spread_figure, "Mean over the sentences that are done."))
     spread: EffectSpread = answer.result
     of = "of your own list" if options.texts else f"drawn from the example set *{listed.name}* with seed 0"
-    sentences = f"{counted(spread.texts, 'sentence')} {of}, each in the place of the text in the sidebar."
+    sentences = f"{counted(spread.texts, 'sentence')} {of}, each in the place of your text."
     yield Figure.of(
         effect_spread_figure,
         answer,
@@ -517,8 +517,8 @@ def _spread_words(spread: EffectSpread) -> str:
         f"{head_name(layer, head)} {KIND_WORDS[spread.kind]} has the largest mean effect, whatever its "
         f"sign: **{decimals(mean)}** with a standard deviation of **{decimals(deviation)}**. For **{beyond}** "
         f"of {heads} heads the mean effect is larger than its standard deviation; for the others, sentences "
-        "differ by more. Above 0, the number is larger without the head; below 0, smaller. On one text, such as that "
-        "of the sidebar, the sign may be another."
+        "differ by more. Above 0, the number is larger without the head; below 0, smaller. On one text, such as "
+        "yours, the sign may be another."
     )
 
 

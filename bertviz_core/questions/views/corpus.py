@@ -83,9 +83,7 @@ RUN_ANEW = ("Heads", "Probes")
 """Views that run the texts through the chosen model; all others use the vectors of the corpus."""
 SIDEBAR = f"Used by {' and '.join(RUN_ANEW)}; the other views show what the corpus's own model made."
 """Caption below the model on this page."""
-OTHER_MODEL = (
-    "The texts are run through {name}, the model chosen in the sidebar; the corpus's vectors play no part here."
-)
+OTHER_MODEL = "The texts are run through {name}, the model chosen under Model; the corpus's vectors play no part here."
 PAGES = (("Tokens", "tokens"), ("Attention", "attention"), ("Predictions", "predictions"))
 CAUSES = (("Words that matter", "words"), ("Heads that matter", "causes"))
 OPENED, LINE = 200, 35
@@ -140,13 +138,13 @@ ONE_START = (
     "at are missing."
 )
 HEADS = (
-    "A sample of the texts, drawn by a fixed seed, is run one by one through the model chosen in the sidebar. For "
+    "A sample of the texts, drawn by a fixed seed, is run one by one through the model chosen under Model. For "
     "each head a measure is averaged over the queries of a text, then over the texts; every text counts alike. Entropy "
     "in nats: 0 for a head that looks at one token. Distance in tokens. Shares of a row: on the first token ([CLS]), "
     "on the other special tokens ([SEP]), on the token before, the one after, and itself (Clark et al. 2019)."
 )
 PROBES = (
-    "A sample of the rows that have a label is run once through the model chosen in the sidebar, for all layers. "
+    "A sample of the rows that have a label is run once through the model chosen under Model, for all layers. "
     "On each layer multinomial logistic regression is fitted on four fifths of the texts and tried on the fifth that "
     "it has not seen, five times over, and once more with shuffled labels: the *control task* (Hewitt and Liang 2019). "
     "The long-dashed line is always naming the most frequent class. What a probe can read is in the vector; whether "

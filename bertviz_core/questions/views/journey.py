@@ -48,8 +48,9 @@ The model runs the text once. For each layer and token:
 * how widely a token looks (entropy): `−Σ p ln p` of the token's row of attention `p`, mean over the heads, in nats.
 
 A weight of a head is the softmax, over all keys, of the scaled product of query and key; "every number of this cell"
-on the page Heads lists the scores of all keys. The strongest head and key in the table are those of all keys; the
-sentence below the drawing names another word than the token itself.
+on the page Heads lists the scores of all keys. In the table, the strongest head of a layer is the one with the largest
+weight in the token's row of attention, and the strongest key is the token that this weight goes to, which may be the
+token itself or a special token; the sentence below the drawing names another word.
 """
 CHANGED = """
 With a change the model runs once more. A head that is switched off has its output, before the output projection,
@@ -86,8 +87,8 @@ def about_journey(opened: Opened, ask: Ask, options: Options) -> tuple[str, Sequ
     return f"{way.title}, {way.layers} layers{', both texts in one run' if both else ''}", parts
 
 
-def first_links(opened: Opened, way: Journey) -> Sequence[Link]:
-    """Things to try with this text."""
+def first_links(opened: Opened, way: Journey, layer_open: str = "") -> Sequence[Link]:
+    """Things to try with this text, without what is done already."""
     if way.tokens is None or way.turn is None or not len(way.turn):
         return ()
     token = longest_piece(way.tokens)
@@ -99,8 +100,9 @@ def first_links(opened: Opened, way: Journey) -> Sequence[Link]:
     model = {"model": opened.name}
     place = {**model, QUERY.key: token}
     most = f"Open layer {layer}, which changed {word} more than any other"
+    first = () if layer_open == str(layer) else (Link.to(most, "journey", {**place, LAYER.key: layer}),)
     return (
-        Link.to(most, "journey", {**place, LAYER.key: layer}),
+        *first,
         Link.to(f"{label} and see what moves", "journey", {**place, CHANGE.key: change}),
         Link.to("See what every head looks at", "attention", model),
         *(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -66,7 +67,10 @@ MODULE = Param(
     parts=True,
 )
 GROUPS = {"All": "", "Embeddings": "embeddings", "Layer 0": "first", "Pooler and head": "output"}
-ROWS = choice("rows", tuple(GROUPS), "the rows of the table", "Rows of the table")
+ROWS = replace(
+    choice("rows", tuple(GROUPS), "the rows of the table, of the chosen module", "Rows of the table"),
+    shown=lambda group: f"{group} groups" if group == "All" else group,
+)
 SEARCH = Param("search", "text", "part of a parameter's name", label="Search names")
 OTHERS = Param("models", "text", "models that are compared", label="Models compared", control="models")
 TREE = (

@@ -283,7 +283,7 @@ def terms_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     else:
         yield Text("No word of the vocabulary has a weight above 0 for this text; write another.", "notice")
     if options.pair is None:
-        words = "A second text in the sidebar gives the score of the two, and what each word gives to it."
+        words = "A second text, under Second text, gives the score of the two, and what each word gives to it."
         yield Text(words, "caption")
 
 
@@ -383,7 +383,7 @@ def marked_answers(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]
     of = options.only(predict.LONGEST, task=ANSWERING)
     answer = ask(predict.answers, of)
     where = (
-        "The question is the first text of the sidebar, the context the second. Below an answer stand its place and "
+        "The question is the text under Text, the context that under Second text. Below an answer stand its place and "
         "its score; an answer is darker the likelier it is."
     )
     yield Figure.of(

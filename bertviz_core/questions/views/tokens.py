@@ -14,6 +14,7 @@ from bertviz_core.questions.models.architecture import architecture
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.model_lines import base_class, static_lines
+from bertviz_core.questions.texts.sentences import own_plan
 from bertviz_core.questions.texts.tokens import (
     BELOW_TOKENS,
     TOKEN,
@@ -95,7 +96,7 @@ def tokens_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         f"A text is a row of ids, shape `({shape},)`. A model reads a **batch**, several texts at once, so its "
         f"first axis counts texts: `({shape},)` becomes `(1, {shape})`."
     )
-    lines = [f"- {line}" for line in (*_special_lines(opened, read), *_type_lines(opened, ask, read))]
+    lines = [f"- {line}" for line in _type_lines(opened, ask, read)]
     tensor = Code(tensor_text(read), height=260 if shape > LONG else "content")
     code = Code(tokenizer_lines(opened.source, read), "python")
     yield Columns("tensor", [Text(line) for line in (batch, *lines)], [tensor, code])
@@ -108,7 +109,8 @@ def cut_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     answer, read = ask(cut_text, options), ask(tokens, options).result
     pieces, position = answer.result, int(answer.drawn["position"])
     more = f"The first {DRAWN:,} of {len(pieces):,} tokens are drawn; the table has all of them."
-    below = [MARKS + FROM_THE_RIGHT * pieces.right_to_left, *([more] if len(pieces) > DRAWN else [])]
+    special = [" ".join(lines)] if (lines := _special_lines(opened, read)) else []
+    below = [*special, MARKS + FROM_THE_RIGHT * pieces.right_to_left, *([more] if len(pieces) > DRAWN else [])]
     yield Figure.of(
         tokens_figure,
         answer,
@@ -123,7 +125,11 @@ def cut_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     frame = tokens_frame(read)
     frame = frame.assign(token=[shortened(escape_controls(token), 60) for token in frame["token"]])
     table = Table(frame, "Every token of the text", min(38 + 35 * len(frame), 480), formats=IDS)
-    yield Columns("tokens", [table, *sizes(read)], list(neighbours(opened, ask, options, read, position)))
+    yield Columns(
+        "tokens",
+        [table, *sizes(read, own_plan(opened).max_seq_length)],
+        list(neighbours(opened, ask, options, read, position)),
+    )
 
 
 def clicked_token(point: Mapping[str, Any]) -> int:
@@ -132,18 +138,18 @@ def clicked_token(point: Mapping[str, Any]) -> int:
     return int(at[0] if isinstance(at, list) else at or 0)
 
 
-def sizes(read: Tokens) -> Iterator[Part]:
-    """Counts of tokens, words and characters."""
+def sizes(read: Tokens, for_vectors: int | None) -> Iterator[Part]:
+    """Counts of tokens, words and characters; `for_vectors`: most tokens of a text that becomes a sentence vector."""
+    limit, reason = count(read.limit), f"Of the model: {escape_markdown(read.limit_reason)}."
+    if for_vectors is not None and read.limit is not None and for_vectors < read.limit:
+        limit += f"; {for_vectors:,} for vectors"
+        reason += f" A sentence vector is made of the first {for_vectors:,} tokens (max_seq_length)."
     special = int(read.special.sum())
     yield Metrics.of(
         Metric("Tokens", count(len(read)), "Rows that the model reads, special tokens included."),
         Metric("Of the text", count(len(read) - special), "Words, pieces of words and punctuation."),
         Metric("Special", count(special), "Tokens such as [CLS], which stand for no word."),
-        Metric(
-            "Token limit",
-            count(read.limit),
-            f"Of the model: {escape_markdown(read.limit_reason)}. Sentence vectors may read fewer (max_seq_length).",
-        ),
+        Metric("Token limit", limit, reason),
         Metric("Words", count(_words(read)), "As the tokenizer splits the text; punctuation is not counted."),
         Metric("Unknown", count(int(read.unknown.sum())), "Pieces of words that are not in the vocabulary."),
         Metric("Cut off", count(sum(read.tokens_cut)), "Tokens at the end that do not fit the model."),

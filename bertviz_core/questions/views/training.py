@@ -208,10 +208,7 @@ def labels_parts(run: TrainingSubject, answer: Answer[FollowedLabels], chosen: O
         training_scores_figure,
         answer,
         f"scores through {run.name}",
-        below=[
-            *sentences(answer),
-            Text(about, "caption"),
-        ],
+        below=[*sentences(answer), Text(about, "caption")],
         **explained(texts.FOLLOWED_SCORES, followed_labels, run, chosen),
         formats={"accuracy": "percent", "macro-F1": "percent"},
     )

@@ -93,11 +93,7 @@ def loading_info(folder: Path, task: str, **options: Any) -> tuple[set[str], set
 
 
 def lists(report: LoadReport) -> tuple[set[str], set[str], set[Any]]:
-    return (
-        set(report.new),
-        set(report.unused),
-        {(row.name, row.checkpoint, row.model) for row in report.mismatched},
-    )
+    return (set(report.new), set(report.unused), {(row.name, row.checkpoint, row.model) for row in report.mismatched})
 
 
 def tasks_of(config: Any) -> list[str]:

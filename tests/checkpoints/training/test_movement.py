@@ -10,12 +10,7 @@ from safetensors.numpy import save_file
 from bertviz_core.checkpoints.comparison import compare_checkpoints
 from bertviz_core.checkpoints.results import TensorLocation
 from bertviz_core.checkpoints.training.folder import training_run
-from bertviz_core.checkpoints.training.movement import (
-    checkpoint_sums,
-    indices_by_place,
-    require_two,
-    training_movement,
-)
+from bertviz_core.checkpoints.training.movement import checkpoint_sums, indices_by_place, require_two, training_movement
 from bertviz_core.checkpoints.training.results import MOVED_PARTS, TrainingMovement
 from bertviz_core.errors import CheckpointError, SupersededError
 from bertviz_core.settings import Settings

@@ -99,8 +99,7 @@ def test_an_encoder_and_a_decoder_are_joined_by_cross_attention() -> None:
 
 
 @pytest.mark.parametrize(
-    ("design", "seen", "hidden"),
-    [(ENCODER, 36 + 36 + 21 + 36 + 21, 30), (DESIGNS[3], 36 + 36 + 21 + 36 + 21, 30)],
+    ("design", "seen", "hidden"), [(ENCODER, 36 + 36 + 21 + 36 + 21, 30), (DESIGNS[3], 36 + 36 + 21 + 36 + 21, 30)]
 )
 def test_the_masks_show_who_sees_whom(design: Design, seen: int, hidden: int) -> None:
     squares = [shape for shape in drawing(design=design).layout.shapes if "Q" not in shape.path and shape.fillcolor]

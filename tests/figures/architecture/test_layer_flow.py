@@ -22,13 +22,7 @@ from bertviz_core.architecture.results import (
     MultiplyAdds,
     Window,
 )
-from bertviz_core.figures.architecture.cost import (
-    binary_bytes,
-    cost_curves,
-    cost_figure,
-    memory_figure,
-    memory_map,
-)
+from bertviz_core.figures.architecture.cost import binary_bytes, cost_curves, cost_figure, memory_figure, memory_map
 from bertviz_core.figures.architecture.designs import design_figure
 from bertviz_core.figures.architecture.layers import flow_rows, layer_drawing, layer_figure
 from bertviz_core.figures.base.spec import FigureSpec

@@ -178,14 +178,7 @@ def test_names_are_shown_as_text_never_as_html() -> None:
 def test_boxes_have_the_colours_of_their_components(theme: Theme) -> None:
     figure = model_stack(architecture(), tiny(), theme)
     filled = [shape.fillcolor for shape in figure.layout.shapes if shape.fillcolor]
-    names = ["embeddings"] * 3 + [
-        "layer_norm",
-        "attention",
-        "layer_norm",
-        "feed_forward",
-        "layer_norm",
-        "pooler",
-    ]
+    names = ["embeddings"] * 3 + ["layer_norm", "attention", "layer_norm", "feed_forward", "layer_norm", "pooler"]
     assert filled == [theme.colours[name] for name in names]
     bold = [note for note in figure.layout.annotations if (note.text or "").startswith("<b>")]
     boxed = [note.font.color for note in bold if note.xanchor == "center"]

@@ -133,6 +133,17 @@ def test_words_of_a_lying_bar_do_not_meet_and_the_last_stays(words: list[str]) -
     assert len(shown) == 2 or (len(shown) - 1) * max(label_width(each, 15) for each in shown) <= room
 
 
+def test_a_legend_of_many_names_stands_in_two_columns_on_a_phone() -> None:
+    phone = theme_named("light", WIDTHS[0])
+    figure = bars(phone, 8)
+    for place, trace in enumerate(figure.data):
+        trace.name = f"a part of the model that has a long name {place}"
+    drawn = fitted(figure, phone)
+    assert drawn.layout.legend.entrywidth == 1 / 2
+    assert all(label_width(each.name, 15) <= plot_width(drawn, phone) / 2 for each in drawn.data)
+    assert drawn.data[0].name.replace("<br>", " ") == "a part of the model that has a long name 0"
+
+
 def test_a_legend_of_more_names_or_on_less_room_is_higher() -> None:
     heights = [legend_height(bars(LIGHT, count), LIGHT) for count in (2, 5, 9)]
     assert heights == sorted(set(heights)) or heights[0] == heights[1] < heights[2]

@@ -118,11 +118,7 @@ def test_a_figure_is_the_same_whatever_plotlys_default_template(
 def test_a_figure_says_its_own_ground_and_words(build: Callable[[Theme], go.Figure], theme: Theme) -> None:
     layout = build(theme).layout
     assert layout.template is not None
-    assert (layout.paper_bgcolor, layout.plot_bgcolor, layout.font.color) == (
-        theme.paper,
-        theme.paper,
-        theme.text,
-    )
+    assert (layout.paper_bgcolor, layout.plot_bgcolor, layout.font.color) == (theme.paper, theme.paper, theme.text)
     assert layout.font.family
     assert layout.title.text
 

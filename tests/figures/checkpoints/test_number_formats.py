@@ -7,13 +7,7 @@ import pytest
 
 from bertviz_core.checkpoints.results import NumberFormats, RoundedFormat, RoundedPart, together
 from bertviz_core.figures.base.style import DARK, LIGHT
-from bertviz_core.figures.checkpoints.weights import (
-    COMPONENT,
-    LAYER,
-    drawn_parts,
-    mebibytes,
-    number_formats_figure,
-)
+from bertviz_core.figures.checkpoints.weights import COMPONENT, LAYER, drawn_parts, mebibytes, number_formats_figure
 from bertviz_core.questions.tables.checkpoints import formats_sentence
 
 
@@ -33,8 +27,7 @@ MADE = NumberFormats("mine", (RoundedFormat("int8", 8, PARTS), RoundedFormat("nf
 
 
 @pytest.mark.parametrize(
-    ("by", "expected"),
-    [(LAYER, [0.3, 5 / 10, 0.0, math.nan]), (COMPONENT, [0.3, 3 / math.hypot(6, 5), 0.5, math.nan])],
+    ("by", "expected"), [(LAYER, [0.3, 5 / 10, 0.0, math.nan]), (COMPONENT, [0.3, 3 / math.hypot(6, 5), 0.5, math.nan])]
 )
 def test_a_cell_is_the_error_of_a_part(by: str, expected: list[float]) -> None:
     found = [each.relative_error for each in drawn_parts(MADE.formats[0], by)]

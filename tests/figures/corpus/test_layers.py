@@ -57,17 +57,7 @@ def test_lines_are_the_means_of_the_parts() -> None:
     rng = np.random.default_rng(0)
     accuracy, f1, control = (rng.random((4, 5)).astype(np.float32) for _ in range(3))
     scores = ProbeScores(
-        "tiny",
-        "",
-        "kind in mine",
-        ("a", "b"),
-        np.array([6, 4]),
-        "mean",
-        (0, 1, 2, 3),
-        3,
-        accuracy,
-        f1,
-        control,
+        "tiny", "", "kind in mine", ("a", "b"), np.array([6, 4]), "mean", (0, 1, 2, 3), 3, accuracy, f1, control
     )
     spec = corpus_probe_figure(scores, scores.layers[scores.best])
     traces = {trace.name: trace for trace in spec.drawn(theme_named("light")).data}

@@ -133,10 +133,7 @@ def test_model_bars_are_the_matrix_of_models_and_components() -> None:
 
 
 def test_totals_stand_at_the_end_of_their_bars() -> None:
-    ledgers = [
-        ledger("first", PLAIN_LAYERS, embeddings=5_083),
-        ledger("second", SHARED_LAYERS, embeddings=12_089),
-    ]
+    ledgers = [ledger("first", PLAIN_LAYERS, embeddings=5_083), ledger("second", SHARED_LAYERS, embeddings=12_089)]
     figure = model_bars(ledgers, "Models", LIGHT)
     found = {note.y: (note.x, note.text.strip()) for note in figure.layout.annotations}
     assert found == {0: (5_557, "5,557"), 1: (12_624, "12,624")}

@@ -34,21 +34,10 @@ FAMILIES = (
     "xlm-roberta",
 )
 NOT_A_FAMILY = {"fine-tuned"}
-NOISE = {
-    "_name_or_path",
-    "transformers_version",
-    "torch_dtype",
-    "gradient_checkpointing",
-    "task_specific_params",
-}
+NOISE = {"_name_or_path", "transformers_version", "torch_dtype", "gradient_checkpointing", "task_specific_params"}
 
 MINIATURES = {(layers, width) for layers in (2, 4, 6, 8, 10, 12) for width in (128, 256, 512, 768)}
-MINIATURE_ALIASES = {
-    (2, 128): "bert-tiny",
-    (4, 256): "bert-mini",
-    (4, 512): "bert-small",
-    (8, 512): "bert-medium",
-}
+MINIATURE_ALIASES = {(2, 128): "bert-tiny", (4, 256): "bert-mini", (4, 512): "bert-small", (8, 512): "bert-medium"}
 
 
 def miniature(layers: int, width: int) -> str:
@@ -293,13 +282,7 @@ ELECTRA = (
     Figure("electra-small-discriminator", "13,548,800", KERAS, first_dense_of_head_too),
     Figure("electra-small-discriminator", "14M", "google-research/electra, README", pretraining_heads_too),
     Figure("electra-base-discriminator", "109,482,240", KERAS, first_dense_of_head_too),
-    Figure(
-        "electra-base-discriminator",
-        "110M",
-        "google-research/electra, README",
-        pretraining_heads_too,
-        TEN_MILLION,
-    ),
+    Figure("electra-base-discriminator", "110M", "google-research/electra, README", pretraining_heads_too, TEN_MILLION),
     Figure("electra-large-discriminator", "335,141,888", KERAS, first_dense_of_head_too),
     Figure("electra-large-discriminator", "335M", "google-research/electra, README", pretraining_heads_too),
 )

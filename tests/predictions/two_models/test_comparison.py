@@ -21,11 +21,7 @@ from bertviz_core.predictions.two_models import SAME_MODEL
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.masked_lm import words_at_position
 from bertviz_core.questions.predictions.two_models import VIEWS, compared_predictions
-from bertviz_core.questions.tables.two_models.predictions import (
-    COMPARED_PREDICTIONS,
-    MAX_ROWS,
-    what_changed,
-)
+from bertviz_core.questions.tables.two_models.predictions import COMPARED_PREDICTIONS, MAX_ROWS, what_changed
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import TEXT
 from tests.helpers.two_tokenizers import MASKS, MIXED, opened_model, save_byte_head

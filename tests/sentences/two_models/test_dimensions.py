@@ -13,12 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 from bertviz_core import open_model
 from bertviz_core.errors import BertvizError, CheckpointError, TextError
 from bertviz_core.models.sources import folder_source
-from bertviz_core.sentences.dimensions import (
-    MOST_SENTENCES,
-    dimension_curve,
-    trained_dimensions,
-    usual_dimensions,
-)
+from bertviz_core.sentences.dimensions import MOST_SENTENCES, dimension_curve, trained_dimensions, usual_dimensions
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import save_tiny
 

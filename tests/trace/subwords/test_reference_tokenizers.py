@@ -10,13 +10,7 @@ from transformers import BertTokenizer, ByT5Tokenizer
 from bertviz_core.models.catalog import bundled_folder
 from bertviz_core.models.sources import resolve
 from bertviz_core.settings import Settings
-from bertviz_core.trace.pieces import (
-    BYTES,
-    REFERENCE_TOKENIZERS,
-    SMALL,
-    SMALL_VOCABULARY,
-    reference_tokenizer,
-)
+from bertviz_core.trace.pieces import BYTES, REFERENCE_TOKENIZERS, SMALL, SMALL_VOCABULARY, reference_tokenizer
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 
 SETTINGS = Settings.from_environment()

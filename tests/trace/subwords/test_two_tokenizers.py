@@ -11,14 +11,7 @@ from transformers import PreTrainedTokenizerFast
 from bertviz_core.errors import TextError
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, TokenLimit, tokenize
-from bertviz_core.trace.two_tokenizers import (
-    SharedSpan,
-    covered,
-    same_parts,
-    same_tokens,
-    shared_spans,
-    shared_words,
-)
+from bertviz_core.trace.two_tokenizers import SharedSpan, covered, same_parts, same_tokens, shared_spans, shared_words
 from tests.helpers.tiny_models import PAIR, TEXT, tiny_tokenizer
 from tests.helpers.tiny_tokenizers import metaspace
 from tests.helpers.two_tokenizers import MIXED, byte_tokenizer

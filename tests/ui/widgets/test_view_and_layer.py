@@ -67,11 +67,7 @@ def test_a_head_goes_along_and_a_hidden_state_is_that_of_its_page() -> None:
 
 @pytest.mark.parametrize(
     ("name", "address", "shown"),
-    [
-        ("heads", "9" * 5_000, "5"),
-        ("attention", "<b>x</b>", "0"),
-        ("representations", "-1", "embeddings"),
-    ],
+    [("heads", "9" * 5_000, "5"), ("attention", "<b>x</b>", "0"), ("representations", "-1", "embeddings")],
 )
 def test_a_layer_that_is_not_there_is_told_once_and_the_nearest_is_shown(name: str, address: str, shown: str) -> None:
     view_with_layers = {"view": "Values"} if name == "representations" else {}

@@ -26,10 +26,7 @@ CARRIED = ("model", PRESENT)
 HISTORY_JS = f'const ARRIVE = "{ARRIVE}", LINK = "{LINK}", EXACT = "{EXACT}";\n' + _text("history.js")
 """Functions of links in the browser: `stamp`, `tell`, `follow`, `later` and `root`."""
 _navigation = component(
-    "navigation",
-    html="<nav></nav>",
-    css=_text("navigation.css"),
-    js=HISTORY_JS + _text("navigation.js"),
+    "navigation", html="<nav></nav>", css=_text("navigation.css"), js=HISTORY_JS + _text("navigation.js")
 )
 
 
@@ -115,11 +112,7 @@ def first_width(window: str) -> int:
 TAB_TEXTS, FOUND_TEXTS = "tab_texts", "found"
 MOST_CHARACTERS = 1_000_000
 """Most characters of all texts together; browsers store about five times as many."""
-_tab_texts = component(
-    "tab_texts",
-    html="<span></span>",
-    js=f'const NAME = "{TEXT_STORE}";\n' + _text("tab_texts.js"),
-)
+_tab_texts = component("tab_texts", html="<span></span>", js=f'const NAME = "{TEXT_STORE}";\n' + _text("tab_texts.js"))
 
 
 def store_tab_texts(texts: Mapping[str, str], visit: str, take: Callable[[], None]) -> None:
@@ -297,10 +290,7 @@ button:focus-visible { box-shadow: 0 0 0 2px var(--st-primary-color); }
 IMAGES: Mapping[str, str] = {"PNG": "png", "SVG": "svg"}
 """Label of a button -> format of the image that it saves."""
 _figure_download = component(
-    "figure_download",
-    html='<div class="images"></div>',
-    css=_BUTTONS_CSS,
-    js=_text("figure_download.js"),
+    "figure_download", html='<div class="images"></div>', css=_BUTTONS_CSS, js=_text("figure_download.js")
 )
 
 

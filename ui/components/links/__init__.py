@@ -16,18 +16,11 @@ _text = partial(file_text, __file__)
 LINKS_JS = HISTORY_JS + _text("links.js")
 """Functions that make and follow such links in the browser: `linked`, `onClick`, `openAgain` and `MAIN`."""
 _step_links = component(
-    "step_links",
-    html='<nav class="links"></nav>',
-    css=_text("step_links.css"),
-    js=LINKS_JS + _text("step_links.js"),
+    "step_links", html='<nav class="links"></nav>', css=_text("step_links.css"), js=LINKS_JS + _text("step_links.js")
 )
 
 
-_opener = component(
-    "open_at_once",
-    html="<span></span>",
-    js=LINKS_JS + _text("open_at_once.js"),
-)
+_opener = component("open_at_once", html="<span></span>", js=LINKS_JS + _text("open_at_once.js"))
 
 
 @dataclass(frozen=True, slots=True)

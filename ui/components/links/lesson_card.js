@@ -1,7 +1,7 @@
-// The card of a step. Folded it keeps one height; unfolded it lies over the page, so that nothing below it moves. Beside the
-// drawing of the Journey it says all at once, and nothing is scrolled.
+// The card of a step. It lies over nothing: unfolded it pushes the page down. At the Journey nothing is scrolled.
 const FIGURES = "[data-testid^=stBidiComponent]", SMALLEST_FIGURE = 100;
 const OPENED = ".stage, .journey .sheet"; // of the attention view the opened head, of the journey the drawing
+const PHONE = window.matchMedia("(max-width: 640px)"); // here the note scrolls away (see lesson_card.css)
 const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"];
 
 const TEXT_FIELDS = "input, textarea, select, [contenteditable], [role=combobox]";
@@ -18,6 +18,7 @@ export default function ({ data, parentElement }) {
   const other = card.step !== step;
   const focused = card.contains(document.activeElement) ? document.activeElement.dataset.at : undefined;
   if (other) card.open = "";
+  if (other && PHONE.matches) card.closest(".stMain")?.scrollTo({ top: 0 }); // the note is read first
   Object.assign(card, { content, step });
   card.dataset.figure = data.figure;
   card.classList.toggle("beside", data.beside);
@@ -25,6 +26,7 @@ export default function ({ data, parentElement }) {
     const opener = event.target.closest("button[data-opens]");
     if (!opener) return onClick(event);
     unfold(card, card.open === opener.dataset.opens ? "" : opener.dataset.opens);
+    if (card.open && card.getBoundingClientRect().top < 0) card.closest(".stMain")?.scrollTo({ top: 0 }); // what opens is above
   };
   card.onkeydown = (event) => {
     if (event.key !== "Escape" || !card.open) return;
@@ -36,7 +38,7 @@ export default function ({ data, parentElement }) {
   if (other && data.by_keys && document.activeElement === document.body) [...card.querySelectorAll(".row .ways .main")].at(-1)?.focus({ preventScroll: true });
   if (focused !== undefined) card.querySelector(`:is(a[href], button)[data-at="${focused}"]`)?.focus();
   card.leave?.();
-  card.leave = watched(card, data, (other || card.reopened) && !data.again && !data.beside);
+  card.leave = watched(card, data, (other || card.reopened) && !data.again && !data.beside && !PHONE.matches);
   card.reopened = Boolean(data.again);  // the same step comes once more, with the whole address
   return () => leave(card);
 }
@@ -92,7 +94,7 @@ function draw(card, data) {
   ways.append(opener("steps", "All steps"));
   if (data.present) ways.append(linked({ label: "Present", address: data.present, carried: [] }, "present"));
   const note = made("p", "note", ...(data.away ? [made("em", "", `${data.away} `)] : []), data.note);
-  const words = made("div", "words", note, opener("more", "More"));
+  const words = made("div", "words", note, opener("more", "Try"));
   card.replaceChildren(
     made("div", "inner", made("div", "row", title, ways), words, more(data), end(data), steps(data)),
   );
@@ -130,14 +132,12 @@ function unfold(card, name) {
   label(card);
 }
 
-// What the button beside the note says: whether there is more of the note, and something to try.
+// Whether there is something to try; and the height of the card, below which the page goes on (see lesson_card.css).
 function label(card) {
-  const note = card.querySelector(".note"), button = card.querySelector("button[data-opens=more]");
-  const open = card.open === "more";
-  if (!open) card.cut = note.scrollHeight > note.clientHeight + 1;
-  const tries = card.querySelector(".try") !== null;
-  button.hidden = !open && !card.cut && !tries;
-  button.textContent = open ? "Less" : !tries ? "More" : card.cut ? "More, and try" : "Try";
+  const button = card.querySelector("button[data-opens=more]");
+  button.hidden = !card.querySelector(".more").hasChildNodes();
+  button.textContent = card.open === "more" ? "Less" : "Try";
+  card.closest(".stMain")?.style.setProperty("--card", `${card.offsetHeight}px`);
 }
 
 // Until the reader moves, the figure is kept in sight while the page grows around it.

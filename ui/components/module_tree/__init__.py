@@ -10,10 +10,7 @@ _HTML = """
 <div class="scroll"><table role="treegrid"><thead></thead><tbody></tbody></table></div>
 """
 _component = component(
-    "module_tree",
-    html=_HTML,
-    css=file_text(__file__, "module_tree.css"),
-    js=file_text(__file__, "module_tree.js"),
+    "module_tree", html=_HTML, css=file_text(__file__, "module_tree.css"), js=file_text(__file__, "module_tree.js")
 )
 
 

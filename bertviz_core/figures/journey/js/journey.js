@@ -118,8 +118,7 @@ function draw(view) {
   view.tip.hidden = true;
   if (view.controls) {
     view.controls.colour.disabled = Boolean(view.back && header.ending); // the cells then show the effects
-    view.controls.ribbon.disabled = !/^\d+$/.test(path.open);
-    view.controls.ribbon.closest("label").title = view.controls.ribbon.disabled ? "Open a layer to see the ribbons of the chosen token." : "";
+    view.controls.ribbon.closest("label").hidden = !header.heads || Boolean(header.missing) || !/^\d+$/.test(path.open); // only an open layer has ribbons
     view.controls.lanes.closest("label").hidden = !header.words.length || Boolean(header.change?.origin) || width < TALL_BELOW; // no lanes on a phone
   }
   if (view.hint) view.hint.hidden = !many(view) || width < TALL_BELOW;
@@ -204,7 +203,6 @@ function offer(view) {
   colour.replaceChildren(...header.measures.map(({ key, name }) => new Option(name, key, false, key === view.colour)));
   colour.closest("label").hidden = header.measures.length < 2;
   ribbon.value = view.ribbon;
-  ribbon.closest("label").hidden = !header.heads || Boolean(header.missing);
   lanes.value = view.lanes;
 }
 

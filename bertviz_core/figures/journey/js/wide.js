@@ -27,12 +27,11 @@ function drawHeadings(view, svg) {
   const layers = plan.columns.filter(({ index }) => header.stages[index].kind === "layer");
   const closed = layers.filter(({ open }) => !open);
   const slot = closed.length > 1 ? Math.min(...closed.map(({ w }) => w)) : closed[0]?.w ?? 40;
-  const every = Math.max(1, Math.ceil((layers.length > 10 ? 22 : 14) / (slot + 1)));
+  const every = Math.max(1, Math.ceil((layers.length > 10 ? 22 : 10) / (slot + 1)));
   const otherwise = builtOtherwise(view);
   layers.forEach((column, number) => {
     if (column.open) return;
-    const near = layers.some(({ open }, other) => open && Math.abs(other - number) === 1);
-    const shown = every === 1 || number === 0 || number === layers.length - 1 || (number % every === 0 && number < layers.length - every && !near);
+    const shown = every === 1 || number === 0 || number === layers.length - 1 || (number % every === 0 && number < layers.length - every);
     const heading = el("g", {}, el("rect", { x: column.x - 1, y: plan.top - 32, width: column.w + 2, height: 26, fill: look.paper, "fill-opacity": 0.01, rx: 4 }));
     if (shown) heading.append(label(view, String(number), column.x + column.w / 2, plan.top - 14, { weight: 600, anchor: "middle", className: "label heading" }));
     if (otherwise.has(column.index)) heading.append(buildMark(view, otherwise.get(column.index), number, column.x + column.w / 2, plan.top - 9));

@@ -4,12 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from bertviz_core.figures.predictions.gold_tags import (
-    errors_table,
-    gold_labels_figure,
-    gold_tags_figure,
-    scores_words,
-)
+from bertviz_core.figures.predictions.gold_tags import errors_table, gold_labels_figure, gold_tags_figure, scores_words
 from bertviz_core.predictions.probing.results import TagScores
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options

@@ -200,7 +200,7 @@ ANSWERS = (
 )
 NO_HEAD = (
     "Answers are compared between two checkpoints whose heads give one class per text, such as two classifiers. Choose "
-    "the first in the sidebar and the second under **Compare with**."
+    "the first under **Model** and the second under **Compare with**."
 )
 PROBED_INSTEAD = (
     "A probe shows what the vectors of a model without a head tell about the labels: a linear classifier that is "

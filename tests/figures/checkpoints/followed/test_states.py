@@ -7,12 +7,7 @@ import pytest
 
 from bertviz_core.checkpoints.training.results import FINAL, FollowedStates
 from bertviz_core.figures.base.style import LIGHT
-from bertviz_core.figures.checkpoints.training import (
-    CHANGE,
-    OF_STEP,
-    training_cka_figure,
-    training_entropy_figure,
-)
+from bertviz_core.figures.checkpoints.training import CHANGE, OF_STEP, training_cka_figure, training_entropy_figure
 from tests.helpers.hand_made import ACTIVE
 
 RANDOM = np.random.default_rng(0)
