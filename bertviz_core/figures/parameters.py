@@ -188,7 +188,7 @@ def _tree_frame(ledger: Ledger) -> "pd.DataFrame":
 @figure("parameters", "parameters_tree", reported=True, table=_tree_frame)
 def tree_figure(ledger: Ledger, nodes: Sequence[TreeNode], form: TreeForm) -> FigureSpec:
     """The tree of modules by parameters (--form, --depth, --task)."""
-    title = f"Modules by their parameters — {ledger.model}"  # also where a click has enlarged one of them
+    title = f"{ledger.total:,} parameters by module — {ledger.model}"  # also where a click has enlarged a module
     alt = f"{form} of the modules of {ledger.model} by parameters"
     tensors = f"{ledger.total:,} parameters in {ledger.tensors:,} tensors"
     caption = f"{ledger.model}: {tensors}, {ledger.architecture}, counted {SOURCES[ledger.source]}."
