@@ -46,8 +46,9 @@ def test_a_class_and_its_table(run: Command, folder: str) -> None:
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert "probability of 'LABEL_1'" in lines[0]
-    assert lines[2].split() == ["tokens", "word", "share"]
-    assert [line.split()[-2] for line in lines[3:]] == ["I", "love", "my", "pet", "python", "."]
+    assert "The shares add up to" in lines[1]
+    assert lines[3].split() == ["tokens", "word", "share"]
+    assert [line.split()[-2] for line in lines[4:]] == ["I", "love", "my", "pet", "python", "."]
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,9 @@ def test_a_class_and_its_table(run: Command, folder: str) -> None:
     lines = done.stdout.splitlines()
     assert "probability of 'LABEL_1'" in lines[0]
     assert lines[2].split() == ["layer", "head", "0", "head", "1", "feed-forward", "whole", "layer"]
-    assert len(lines) == 3 + LAYERS
+    assert lines[3 + LAYERS] == ""
+    assert "Of whole layers" in lines[-1]
+    assert len(lines) == 5 + LAYERS
 
 
 @pytest.mark.parametrize(
