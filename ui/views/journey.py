@@ -33,7 +33,7 @@ from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.texts.hidden_states import HEAD, KEY, LAYER, QUERY
 from bertviz_core.questions.texts.journey import LOOKS, RIBBON, journey, next_openings
 from bertviz_core.questions.texts.tokens import EDITED
-from bertviz_core.questions.view import Ask, Download, Links
+from bertviz_core.questions.view import Ask, Download, Link, Links
 from bertviz_core.questions.views import journey as views
 from bertviz_core.text import escape_markdown
 from bertviz_core.trace.results import Tokens
@@ -160,7 +160,8 @@ def _drawing(opened: SharedModel, ask: Ask, way: Journey, target: Options | None
     if openings and path.open != EMBEDDINGS:
         journey_parts(parts_payload(drawn, _next_openings(run, drawn, path), change), f"{DRAWING}_parts")
     if stored(session.TOUR) is None and not embedded:
-        _first_steps(opened, ask, way, path.open)
+        links = views.first_links(opened, drawn, path.token, path.open, st.query_params.get(CHANGE.key))
+        _first_steps(opened, ask, links)
     if way.turn is not None:
         _files(opened, ask, drawn, path, ending, change)
         numbers = views.number_parts(opened, way, path.token, change, change_values(), ending is not None)
@@ -169,9 +170,9 @@ def _drawing(opened: SharedModel, ask: Ask, way: Journey, target: Options | None
         journey_parts(parts_payload(drawn, _next_layer(run, drawn, path), change), f"{DRAWING}_next")
 
 
-def _first_steps(opened: SharedModel, ask: Ask, way: Journey, layer_open: str) -> None:
+def _first_steps(opened: SharedModel, ask: Ask, links: Sequence[Link]) -> None:
     """What to try with this text."""
-    if links := views.first_links(opened, way, layer_open):
+    if links:
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="journey_first_steps"):
             st.markdown("**Try**", width="content")
             draw(Links("journey_try", "Things to try", links), opened, ask, Options())

@@ -177,7 +177,7 @@ def base_notices(checkpoints: Sequence[RunCheckpoint]) -> list[str]:
         more = f" and {len(new) - 1:,} more" if len(new) > 1 else ""
         start = f"start{'s' if len(new) == 1 else ''}"
         notices.append(
-            f"{quoted(new[0])}{more} {start} at {quoted(first.name)}, since the base has none: no movement there."
+            f"{quoted(new[0])}{more} {start} at {quoted(first.name)}, since the base has none: no movement from it."
         )
     fits = [notice for each in checkpoints if each.merged is not None for notice in each.merged.adapter.notices]
     return [*notices, *dict.fromkeys(fits)]

@@ -126,13 +126,15 @@ def training_movement(run: TrainingRun, sums: Sequence[CheckpointSums]) -> Train
     start = np.broadcast_to(squares[0], squares.shape)
     names = tuple(dict.fromkeys(places))
     frozen = tuple(each.name for each, moved in zip(tensors, from_previous.T, strict=True) if not moved.any())
-    whole = [
-        _ratio(each.sum(axis=1), then.sum(axis=1)) for each, then in ((from_first, start), (from_previous, before))
-    ]
     merged = run.checkpoints[0].merged
     new = {name for name, _ in merged.at_start.adapter.saved} if merged is not None else set()
-    for moved in (from_first, from_previous):  # what the base lacks has no movement up to the first checkpoint
-        moved[1:2, [each.name in new for each in tensors]] = np.nan
+    added = [each.name in new for each in tensors]
+    from_first[1:, added] = from_previous[1:2, added] = np.nan  # what the base lacks has not moved from it
+    known = [np.where(np.isnan(each), 0.0, then) for each, then in ((from_first, start), (from_previous, before))]
+    whole = [
+        _ratio(np.nansum(each, axis=1), then.sum(axis=1))
+        for each, then in zip((from_first, from_previous), known, strict=True)
+    ]
     groups = [indices_by_place(tensors, places, part) for part in MOVED_PARTS]
     by_place = [
         np.stack([_grouped(moved, then, group, names) for group in groups], axis=-1)

@@ -84,8 +84,7 @@ class TrainingMovement(OfRun):
 
     Where the checkpoints are adapters, these are the weights merged into the base, and the base takes the place of the
     first checkpoint: `from_first` is the movement from it, also that of the first checkpoint, whose `from_previous` is
-    the same. A tensor that the base lacks, such as that of a new head, starts at the first checkpoint and is
-    NaN there.
+    the same. A tensor that the base lacks, such as that of a new head, is NaN there, and in `from_first` everywhere.
 
     A movement is ||now - then|| / ||then|| with Frobenius norms over all values of a place, as in the comparison of two
     checkpoints: 0 for equal values, infinity if all values were zero before, NaN if a value is not finite.

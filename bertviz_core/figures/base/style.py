@@ -211,6 +211,14 @@ def diverging(theme: Theme) -> list[list[float | str]]:
     )
 
 
+def supporting(theme: Theme) -> list[list[float | str]]:
+    """Return the diverging scale turned round, for what a number changes by without a part.
+
+    A part without which the number falls supports it, and has the colour of a word that does.
+    """
+    return [[1 - float(place), colour] for place, colour in reversed(diverging(theme))]
+
+
 def _even(*colours: str) -> list[list[float | str]]:
     return [[index / (len(colours) - 1), colour] for index, colour in enumerate(colours)]
 

@@ -14,7 +14,17 @@ from bertviz_core.figures.base.export import SELECTION
 from bertviz_core.figures.base.marks import add_band, add_line
 from bertviz_core.figures.base.panels import PairSizes, Panel, head_panels, pair_grid
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, faint, layout, round_limit, sequential
+from bertviz_core.figures.base.style import (
+    TEXT_SIZE,
+    Theme,
+    diverging,
+    escape,
+    faint,
+    layout,
+    round_limit,
+    sequential,
+    supporting,
+)
 from bertviz_core.figures.interventions.words import METHOD_WORDS
 from bertviz_core.figures.predictions.classes import ABSENT, MOST, signed_difference, two_model_bars
 from bertviz_core.interventions.results import (
@@ -32,7 +42,7 @@ from bertviz_core.text import counted, decimals, escape_controls
 KIND_WORDS: dict[EffectKind, str] = {"zero": "taken away", "mean": "at its mean", "gradient": "estimated by gradients"}
 """Description of the ablation in a title."""
 SIGNS = (
-    "Blue, below 0: without it the number is lower, so it supports the number; orange, above 0: it works against it."
+    "Orange, below 0: without it the number is lower, so it supports the number; blue, above 0: it works against it."
 )
 ROW, AROUND, BESIDE = 34, 150, 190
 """Pixels: height of a layer's row, margins above and below a map, width for colour bar and layer names."""
@@ -156,7 +166,7 @@ def map_blocks(
         cells[down : down + layers, across : across + columns] = values
         for layer in range(layers):
             hovered[down + layer, across : across + columns] = [f"layer {layer}, {word}" for word in words]
-    figure = _signed_map(cells, limit, unit, title, theme, offsets[-1][0])
+    figure = _signed_map(cells, limit, unit, title, theme, supporting(theme), offsets[-1][0])
     for ((down, across), (_, columns)), (heading, _, _) in zip(places, blocks, strict=True):
         middle = across + (columns - 1) / 2
         figure.add_annotation(x=middle, y=down - 0.6, text=heading, showarrow=False, yanchor="bottom")
@@ -189,7 +199,7 @@ def patched_states_figure(patches: ActivationPatching) -> FigureSpec:
 def patched_states_map(patches: ActivationPatching, title: str, theme: Theme) -> go.Figure:
     """Draw layers by positions; 0 changes nothing, 1 restores the clean target."""
     values = np.zeros((1, 1), dtype=np.float32) if patches.states is None else patches.states
-    figure = _signed_map(values, round_limit(float(np.abs(values).max())), "share", title, theme)
+    figure = _signed_map(values, round_limit(float(np.abs(values).max())), "share", title, theme, diverging(theme))
     figure.update_traces(
         selector={"type": "heatmap"}, hovertemplate="into layer %{y}, position %{x}: %{z:.3f}<extra></extra>"
     )
@@ -214,7 +224,7 @@ def patched_heads_figure(patches: ActivationPatching) -> FigureSpec:
 def patched_heads_map(patches: ActivationPatching, title: str, theme: Theme) -> go.Figure:
     """Draw layers by heads, patched at all positions; 0 changes nothing, 1 restores the clean target."""
     limit = round_limit(float(np.nanmax(np.abs(patches.heads))))
-    figure = _signed_map(patches.heads, limit, "share", title, theme)
+    figure = _signed_map(patches.heads, limit, "share", title, theme, diverging(theme))
     figure.update_traces(selector={"type": "heatmap"}, hovertemplate="layer %{y}, head %{x}: %{z:.3f}<extra></extra>")
     figure.update_xaxes(title="head", tickvals=list(range(patches.heads.shape[1])), showgrid=False)
     return even_axes(figure, theme)
@@ -228,14 +238,20 @@ def _patched_caption(title: str, patches: ActivationPatching) -> str:
 
 
 def _signed_map(
-    values: Float[np.ndarray, "layers columns"], limit: float, unit: str, title: str, theme: Theme, more: int = 0
+    values: Float[np.ndarray, "layers columns"],
+    limit: float,
+    unit: str,
+    title: str,
+    theme: Theme,
+    colours: list[list[float | str]],
+    more: int = 0,
 ) -> go.Figure:
     """Draw a map of layers with a scale around 0, and numbers in the cells if they fit."""
     layers = len(values)
     height = min(EFFECT_MAPS_MOST + ROW * more, max(LEAST, AROUND + ROW * layers))
     figure = go.Figure(layout=layout(theme, escape(title), height=height))
     room = (theme.pixels - BESIDE, height - AROUND)
-    add_cells(figure, values, ".3f", diverging(theme), (-limit, limit), room, unit)
+    add_cells(figure, values, ".3f", colours, (-limit, limit), room, unit)
     step = max(1, -(-layers * 16 // (height - AROUND)))
     figure.update_yaxes(
         title="layer", range=[layers - 0.5, -0.5], tickvals=list(range(0, layers, step)), showgrid=False
@@ -446,7 +462,7 @@ def spread_maps(spread: EffectSpread, title: str, theme: Theme) -> go.Figure:
     panels = [
         Panel(f"<b>{name}</b>", name, cells, scale, ends, spread.unit, ".3f")
         for name, cells, scale, ends in (
-            ("mean", spread.mean, diverging(theme), (-high, high)),
+            ("mean", spread.mean, supporting(theme), (-high, high)),
             ("standard deviation", spread.spread, sequential(theme), (0.0, wide)),
         )
     ]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from bertviz_core.figures.base.style import PRINT, Theme, common_colours, diverging
+from bertviz_core.figures.base.style import PRINT, Theme, common_colours, diverging, supporting
 from bertviz_core.journey.results import ChangedJourney, EmbeddingOpening, HeadOpening, Journey, LayerOpening, StageKind
 from bertviz_core.text import escape_controls, is_right_to_left, shortened
 
@@ -304,4 +304,5 @@ def _part(opening: EmbeddingOpening | LayerOpening | HeadOpening, arrays: _Array
 def colours(theme: Theme) -> dict[str, Any]:
     """All colours of the drawing in this theme."""
     parts = ("embeddings", "attention", "feed_forward", "layer_norm", "pooler", "task head", "decoder")
-    return {**common_colours(theme), "signed": diverging(theme), "parts": {part: theme.colours[part] for part in parts}}
+    scales = {"signed": diverging(theme), "supporting": supporting(theme)}
+    return {**common_colours(theme), **scales, "parts": {part: theme.colours[part] for part in parts}}

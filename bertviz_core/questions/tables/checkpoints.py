@@ -84,8 +84,8 @@ ADAPTER: Faces[AdapterUpdates] = Faces(
     made={"updates": lambda updates: every(updates.updates, "name shape", *UPDATES.values(), "singular_values")},
     frame=adapter_frame,
     above=lambda updates: [
-        f"{updates.adapter} changes {len(updates.updates):,} matrices of {updates.base} and replaces "
-        f"{len(updates.saved):,} tensors as a whole"
+        f"{updates.adapter} changes {len(updates.updates):,} matrices of {updates.base} and brings "
+        f"{len(updates.saved):,} whole tensors"
     ],
     rows=lambda updates: updates.updates,
     columns={

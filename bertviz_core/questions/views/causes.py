@@ -251,7 +251,7 @@ def _head_view(
     reference = next((each.reference for each in comparison.effects if each.reference), "")
     values = {"layer": place[0], "head": place[1]}
     ends = (
-        f"{SIGNS} Words that matter draws the number with a word minus without it: there orange supports it. "
+        f"{SIGNS} Words that matter has the same colours, and opposite signs: the number with a word minus without it. "
         f"{KINDS} Mean: over {escape_markdown(reference)}. Colours end at the largest effect of a head; blocks and "
         "layers with larger effects have the last colour, and their numbers are below."
     )

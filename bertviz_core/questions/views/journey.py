@@ -25,7 +25,6 @@ from bertviz_core.questions.texts.tokens import EDITED
 from bertviz_core.questions.view import Ask, Explained, Link, Notices, Part, Special, Table, Text, View
 from bertviz_core.text import shortened
 from bertviz_core.trace.results import Tokens
-from bertviz_core.trace.tokenization import longest_piece
 
 WHOLE = (*OF_TWO_TEXTS, "class", "probe")
 """Kinds of numbers that belong to the whole text; the others are read from single tokens, without a pooler."""
@@ -87,23 +86,23 @@ def about_journey(opened: Opened, ask: Ask, options: Options) -> tuple[str, Sequ
     return f"{way.title}, {way.layers} layers{', both texts in one run' if both else ''}", parts
 
 
-def first_links(opened: Opened, way: Journey, layer_open: str = "") -> Sequence[Link]:
-    """Things to try with this text, without what is done already."""
+def first_links(opened: Opened, way: Journey, token: int, layer_open: str, change: str | None) -> Sequence[Link]:
+    """Things to try with a token of this text, without what is done already."""
     if way.tokens is None or way.turn is None or not len(way.turn):
         return ()
-    token = longest_piece(way.tokens)
     layer = int(way.turn[:, token].argmax())
     word = f"“{shortened(way.labels[token], MOST_QUOTED)}”"
-    label, change = f"Switch layer {layer} off", f"layer-{layer}"
+    label, changed = f"Switch layer {layer} off", f"layer-{layer}"
     if has_mask(opened.tokenizer):
-        label, change = f"Mask {word}", f"mask-{token}"
+        label, changed = f"Mask {word}", f"mask-{token}"
     model = {"model": opened.name}
     place = {**model, QUERY.key: token}
     most = f"Open layer {layer}, which changed {word} more than any other"
-    first = () if layer_open == str(layer) else (Link.to(most, "journey", {**place, LAYER.key: layer}),)
+    opens = Link.to(most, "journey", {**place, LAYER.key: layer})
+    changes = Link.to(f"{label} and see what moves", "journey", {**place, CHANGE.key: changed})
     return (
-        *first,
-        Link.to(f"{label} and see what moves", "journey", {**place, CHANGE.key: change}),
+        *([] if layer_open == str(layer) else [opens]),
+        *([] if change == changed else [changes]),
         Link.to("See what every head looks at", "attention", model),
         *(
             Link.to(f"See the answer of the {each.name}", "predictions", model)

@@ -139,7 +139,9 @@ def _movement(run: TrainingSubject, ask: Ask, options: Options) -> Iterator[Part
     movement = answer.result
     broken = len({each.name for each in movement.broken})  # one may be so in several ways
     start, end = ("base", "base to the last checkpoint") if movement.base else ("first", "first checkpoint to the last")
-    moved = texts.number(float(movement.whole_from_first[-1]))
+    moved, then = texts.number(float(movement.whole_from_first[-1])), options.get(FROM.key)
+    if then == FROM.options[0]:
+        then = f"the {start}"
     yield Metrics.of(
         Metric("Checkpoints", f"{len(movement.checkpoints):,}"),
         Metric("Last step", f"{int(movement.steps[-1]):,}"),
@@ -150,7 +152,7 @@ def _movement(run: TrainingSubject, ask: Ask, options: Options) -> Iterator[Part
     yield Figure.of(
         training_movement_figure,
         answer,
-        f"movement from {options.get(FROM.key)} {run.name}",
+        f"movement from {then} {run.name}",
         **explained(texts.MOVED.format(rule=BROKEN), training_movement, run, Options(values=values)),
     )
     yield from _broken(movement, broken - 1)

@@ -5,6 +5,6 @@ export default function ({ data, parentElement }) {
   nav.classList.toggle("list", data.list);
   nav.setAttribute("aria-label", data.label);
   nav.replaceChildren(...data.links.map(linked));
-  if (focused !== undefined) nav.querySelector(`a[href][data-at="${focused}"]`)?.focus();
+  if (focused !== undefined) nav.querySelector(`a[href][data-at="${focused}"]`)?.focus({ preventScroll: true }); // the page is at its top
   nav.onclick = onClick;
 }

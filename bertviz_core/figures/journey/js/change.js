@@ -132,7 +132,7 @@ function shadingOf(view) {
     const colour = (number) => (Number.isNaN(number) ? channels(view.look.paper) : colourAt(colours, share(number)));
     return { effects, value, colour, text, cache, rgb: (at) => colour(value(at)), words: (at) => text(value(at)) };
   };
-  if (effects) return shading((at) => effects[Math.floor(at / seq)], (value) => 0.5 + value / most / 2, diverging, (value) => fixed(value, 4));
+  if (effects) return shading((at) => effects[Math.floor(at / seq)], (value) => 0.5 + value / most / 2, view.look.supporting, (value) => fixed(value, 4));
   if (!measure) return null;
   if (!differences) return shading((at) => measure.values[at], (value) => value / view.most(measure), scale, (value) => fixed(value, measure.digits), measure);
   return shading((at) => differences.values[at], (value) => 0.5 + value / differences.limit / 2, diverging, (value) => signed(value, measure.digits));

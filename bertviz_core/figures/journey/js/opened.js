@@ -126,7 +126,7 @@ function drawThumbnails(view, svg, part) {
 function headEffect({ back, header, look, path, accent }, layer, head) {
   const effects = back && header.ending?.heads, value = effects ? effects.values[layer * effects.shape[1] + head] : NaN;
   if (!Number.isFinite(value)) return { value: NaN, frame: head === path.head ? accent : look.neutral };
-  return { value, frame: css(colourAt(look.signed, 0.5 + value / peak(effects.values.filter(Number.isFinite)) / 2)) };
+  return { value, frame: css(colourAt(look.supporting, 0.5 + value / peak(effects.values.filter(Number.isFinite)) / 2)) };
 }
 
 function drawRibbons(view, svg, part) {

@@ -5,7 +5,7 @@ function drawTall(view, svg) {
   const effects = view.back && header.ending?.tokens?.values, room = effects ? w - 112 : w;
   svg.append(label(view, cut(`“${word}”, token ${path.token} (0 to ${seq - 1})${masked}`, room, 16, 700), x, 24, { weight: 700, size: 16 }));
   if (effects) {
-    const rgb = colourAt(look.signed, 0.5 + effects[path.token] / peak(effects) / 2);
+    const rgb = colourAt(look.supporting, 0.5 + effects[path.token] / peak(effects) / 2);
     svg.append(el("rect", { x: x + w - 104, y: 5, width: 104, height: 28, rx: 4, fill: css(rgb), stroke: look.neutral }), label(view, `change ${fixed(effects[path.token], 4)}`, x + w - 52, 24, { anchor: "middle", fill: inkOn(rgb) }));
   }
   if (!view.filed) drawTokenChoice(view, svg, { x, w, seq });

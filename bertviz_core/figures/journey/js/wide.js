@@ -94,7 +94,7 @@ function drawTokens(view, svg) {
   const effects = view.back && header.ending?.tokens?.values, limit = effects ? peak(effects) : 1, { kind, at: changed } = changedPlace(view);
   header.labels.forEach((text, at) => {
     const lane = laneAt(view, at), chosen = at === path.token, height = Math.min(lane.h - (lane.h > 20 ? 6 : 2), 34);
-    const rgb = effects ? colourAt(look.signed, 0.5 + effects[at] / limit / 2) : channels(chosen ? look.neutral : look.paper);
+    const rgb = effects ? colourAt(look.supporting, 0.5 + effects[at] / limit / 2) : channels(chosen ? look.neutral : look.paper);
     const small = lane.h < 14, size = small ? 12 : SIZE, fresh = isNew(view, at);
     const node = el("g", {},
       el("rect", { x: 1, y: lane.mid - height / 2, width: fresh && small && !chosen ? 10 : plan.token.w - 2, height, rx: Math.min(5, height / 3), fill: css(rgb),
@@ -310,7 +310,7 @@ function drawBackRamp(view, svg, x, y, words) {
   const ends = others.map(([{ values }, name]) => `${name} up to ±${fixed(peak(values.filter(Number.isFinite)), 4)}`);
   const forms = [[words, ...ends], ends, ends.slice(0, 1), [words]].map((each) => each.filter(Boolean).join("; "));
   const room = view.plan.width - x - 166 - textWidth(`${fixed(-limit, 4)}  ${fixed(limit, 4)}`);
-  drawRamp(view, svg, x, y, view.look.signed, fixed(-limit, 4), fixed(limit, 4), fitting(forms, room));
+  drawRamp(view, svg, x, y, view.look.supporting, fixed(-limit, 4), fixed(limit, 4), fitting(forms, room));
 }
 
 function drawRamp(view, svg, x, y, scale, least, most, words) {
