@@ -59,8 +59,10 @@ compared, wherever they stand. A cell is the number of this run minus that of th
 """
 RESTS_ON = """
 What the answer rests on: a layer's colour is the number when this layer returns its input, minus the number as it is; a
-head's frame is the same with the head's output replaced by zero, on a scale of its own. A token's share is the number
-minus that of the text with the mask in place of its word, or without the word where the model has no mask.
+head's frame is the same with the head's output replaced by zero, on a scale of its own. A token's colour is the number
+of the text with the mask in place of its word, or without the word where the model has no mask, minus the number as it
+is. Below 0, in orange, the part supports the number: without it the number falls. Words that matter has the same
+colours and the opposite signs: the number as it is, minus that without the word.
 """
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from bertviz_core.figures.base.spec import FigureSpec
-from bertviz_core.figures.base.style import DARK, LIGHT, Theme
+from bertviz_core.figures.base.style import DARK, LIGHT, Theme, diverging
 from bertviz_core.figures.interventions.effects import (
+    SIGNS,
     effects_figure,
     effects_limit,
     patched_heads_figure,
@@ -37,6 +38,17 @@ def test_the_map_of_effects_holds_heads_blocks_and_layers_of_all_kinds(theme: Th
         np.testing.assert_array_equal(part[:, HEADS], each.feed_forward)
         np.testing.assert_array_equal(part[:, HEADS + 1], each.layers)
     assert int(np.isfinite(cells).sum()) == 2 * LAYERS * wide
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_a_head_without_which_the_number_falls_has_the_colour_of_a_word_that_raises_it(theme: Theme) -> None:
+    """A word's share is with it minus without it, a head's effect without it minus with it: the signs are opposite."""
+    comparison = compared([ablation_effects(tiny_target("bert"), "zero")])
+    (heads,) = (each for each in effects_figure(comparison, None).drawn(theme).data if each.type == "heatmap")
+    words = diverging(theme)
+    assert [colour for _, colour in heads.colorscale] == [colour for _, colour in words[::-1]]
+    assert "Orange, below 0" in SIGNS
+    assert words[-1][1] == {"light": "#7F2704", "dark": "#FFC9A3"}[theme.name], "the orange end"
 
 
 def test_all_kinds_have_one_scale_on_which_every_head_is_seen() -> None:

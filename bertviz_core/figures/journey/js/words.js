@@ -10,7 +10,8 @@ function quotedLane({ rows, laneOf }, token) {
 }
 
 function cellWords(view, layer, token) {
-  const { header } = view, seq = header.labels.length;
+  const { header } = view, seq = header.labels.length, effects = view.back && header.ending?.layers?.values;
+  if (effects) return `Layer ${layer}: without it the number changes by ${fixed(effects[layer], 4)}.`;
   const values = header.measures.map((measure) => measureWords(view, measure, layer * seq + token));
   return `Layer ${layer}, token ${token} “${header.labels[token]}”: ${values.join(", ")}.`;
 }
