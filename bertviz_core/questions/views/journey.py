@@ -105,7 +105,11 @@ def first_links(opened: Opened, way: Journey, token: int, layer_open: str, chang
     return (
         *([] if layer_open == str(layer) else [opens]),
         *([] if change == changed else [changes]),
-        Link.to("See what every head looks at", "attention", model),
+        Link.to(
+            "See what every head looks at",
+            "attention",
+            {**model, LAYER.key: layer_open} if layer_open.isdigit() else model,
+        ),
         *(
             Link.to(f"See the answer of the {each.name}", "predictions", model)
             for each in way.stages

@@ -6,6 +6,7 @@ const AXIS = /^[xy]axis\d*$/;
 const CORNERS = "M3 3h7v2H5v5H3zM14 3h7v7h-2V5h-5zM3 14h2v5h5v2H3zM19 14h2v7h-7v-2h5z";
 const AHEAD = "200px";
 const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+const SLACK = 10; // pixels that a finger moves in a tap
 const charts = new WeakMap();
 let library = null;
 
@@ -32,6 +33,7 @@ class Chart {
     window.addEventListener("beforeprint", this.show);
     document.addEventListener("chart:draw", this.answer);
     document.addEventListener("pointermove", this.point);
+    place.addEventListener("pointerdown", (event) => { this.pointer = this.down = event; }, true);
   }
 
   end() {
@@ -116,8 +118,8 @@ class Chart {
       place.onkeydown = (event) => this.step(event);
     }
     // A module with others inside is told before it is opened, a module without by the click of any chart.
-    place.on("plotly_click", ({ points: [point] }) => HIERARCHIES.includes(point.data.type) || this.press(point));
-    for (const kind of HIERARCHIES) place.on(`plotly_${kind}click`, ({ points: [point] }) => this.press(point));
+    place.on("plotly_click", ({ points: [point] }) => this.isScrolled() || HIERARCHIES.includes(point.data.type) || this.press(point));
+    for (const kind of HIERARCHIES) place.on(`plotly_${kind}click`, ({ points: [point] }) => this.isScrolled() || this.press(point));
     place.on("plotly_selected", (event) => event && this.select(event));
     place.on("plotly_deselect", () => this.select({}));
   }
@@ -154,6 +156,12 @@ class Chart {
   }
 
   point = (event) => { this.pointer = event; };
+
+  // Whether a finger scrolled the page, which plotly takes for a click.
+  isScrolled() {
+    const { down, pointer } = this;
+    return down?.pointerType === "touch" && Math.hypot(pointer.clientX - down.clientX, pointer.clientY - down.clientY) > SLACK;
+  }
 
   // A redrawn chart has forgotten what lies under the pointer, and a click there would be lost.
   hoverAgain() {

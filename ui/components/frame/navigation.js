@@ -29,6 +29,9 @@ window.navigation?.addEventListener("navigate", (event) => {
   window.history.replaceState({}, "", to);
 });
 
+// The help of a switch stands in its label: a click on it shows the help and switches nothing.
+document.addEventListener("click", (event) => event.target.closest?.("label .stTooltipIcon") && event.stopPropagation(), true);
+
 export default function ({ data, parentElement }) {
   const shown = data;
   carried = data.carried;
