@@ -34,8 +34,8 @@ from bertviz_core.text import quoted, repair_surrogates
 TASK = "sequence-classification"
 SOURCES = PROBE, HEAD = ("probe", "head")
 IN_SAMPLE = (
-    "The probabilities are those of the model's own head: where it was trained on these texts, it has learned their "
-    "labels, too, and finds fewer of the wrong ones than a probe that has not seen them."
+    "The probabilities are those of the model's own task head: where it was trained on these texts, it has learned "
+    "their labels, too, and finds fewer of the wrong ones than a probe that has not seen them."
 )
 
 

@@ -144,7 +144,7 @@ LABEL_ERRORS = (
     "texts, estimate for each two classes, those with the largest difference of probabilities; *both* only those of "
     "them with the least probabilities of their label. Self-confidence is `p(given)`, the normalized margin "
     "`(p(given) − max p(other) + 1) / 2`. The probabilities are those of probes (logistic regression on sentence "
-    "vectors) that were fitted on the other parts of the texts, or of the model's own head. Nothing is changed: a "
+    "vectors) that were fitted on the other parts of the texts, or of the model's own task head. Nothing is changed: a "
     "suspect may be right, and a wrong label may be none."
 )
 NO_GOLD = (
