@@ -14,7 +14,7 @@ from ui.widgets.target_controls import shared_model_of
 def texts() -> Options:
     """The text and the number at the end, below the guide."""
     with st.container():
-        tour.entry(tour.GUIDE, "Guide")
+        tour.entry(tour.GUIDE)
         return text_and_ending(not (tour.is_open() or st.context.is_embedded))
 
 

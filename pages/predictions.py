@@ -16,7 +16,7 @@ from ui.views.predictions_lists import answer_list_view, gold_tags_view, swaps_v
 
 def several_with_guide(opened: SharedModel, ask: Ask, options: Options) -> Iterable[Part]:
     """Several texts, with the guide for a classifier that is wrong."""
-    tour.entry(tour.WRONG, "Guide")
+    tour.entry(tour.WRONG)
     return several_view(opened, ask, options)
 
 

@@ -146,7 +146,7 @@ def stages_of(model: Architecture, ledger: Ledger, layers: int) -> tuple[Stage, 
             stages.append(Stage("pooler", "pooler", numel, POOLER, run=model.has_pooler))
         else:
             stages.append(
-                Stage("task head", name, numel, run=False, note="The head reads what comes out of the layers.")
+                Stage("task head", name, numel, run=False, note="The task head reads what comes out of the layers.")
             )
     return tuple(stages)
 

@@ -32,8 +32,8 @@ from bertviz_core.trace.word_alignment import SENTENCE_PIECE_MARK
 NEXT_SENTENCE = ("is the next sentence", "is another sentence")
 """The two outputs of BERT's next-sentence head (Devlin et al. 2019)."""
 ONE_OUTPUT = (
-    "The head has one output and its config no problem_type: the output itself is the value here, and transformers' "
-    "pipeline, as most cross-encoders, takes its sigmoid."
+    "The task head has one output and its config no problem_type: the output itself is the value here, and "
+    "transformers' pipeline, as most cross-encoders, takes its sigmoid."
 )
 
 
@@ -134,9 +134,9 @@ def class_place(labels: Sequence[str], label: str, name: str) -> int:
 def check_measure(measure: str, scoring: Scoring, labels: Sequence[str]) -> None:
     """Check that a measure applies to a class."""
     if scoring == "number" and measure == "probability":
-        raise TextError("This head gives a number and no probability; ask for its logit, which is that number.")
+        raise TextError("This task head gives a number and no probability; ask for its logit, which is that number.")
     if measure == "margin" and len(labels) < 2:
-        raise TextError("A margin is the lead over another class, and this head has one output; ask for its logit.")
+        raise TextError("A margin is the lead over another class; this task head has one output: ask for its logit.")
 
 
 def class_number(logits: "torch.Tensor", place: int, measure: str, scoring: Scoring) -> "torch.Tensor":

@@ -285,7 +285,7 @@ def _shown(word: str) -> str:
 INSIDE_LAYER = re.compile(r"(^|\.)\d+\.")
 ROWS_NBYTES = 1024**2
 """Bytes of logits processed at once: each logit is read six times, so they should stay in the cache."""
-TRAINED = "The head was trained on the last layer alone; on the others it shows what that layer's state is close to."
+TRAINED = "The task head was trained on the last layer alone; on others it shows what that layer's state is close to."
 
 
 def logit_lens(

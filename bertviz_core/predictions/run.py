@@ -96,7 +96,7 @@ def stored_tasks(source: ModelSource) -> tuple[str, ...]:
     if named in DISCRIMINATORS:
         raise UnsupportedModelError(
             f"{source.name!r} was saved as {named}, a discriminator, which tells replaced tokens from original ones, "
-            "and Inside BERT cannot show what it predicts; open a checkpoint with a head for one of "
+            "and Inside BERT cannot show what it predicts; open a checkpoint with a task head for one of "
             f"{', '.join(PREDICTED)}, such as the generator that was trained with it."
         )
     several = named in _class_names("pretraining", config)
@@ -109,7 +109,7 @@ def stored_tasks(source: ModelSource) -> tuple[str, ...]:
     if tasks:
         return tasks
     if not named:
-        what = f"The config of {source.name!r} does not say which head it has (it names no architectures)"
+        what = f"The config of {source.name!r} does not say which task head it has (it names no architectures)"
     elif named in _class_names("base", config):
         what = f"{source.name!r} holds a base model ({named}) and no task head, so it predicts nothing"
     else:
@@ -124,7 +124,7 @@ def _heads_in_file(source: ModelSource) -> str:
         folder = source.folder if source.adapter is None else None
         stored = {tensor.name for tensor in read_header(folder).tensors} if folder is not None else set()
     if not stored:
-        return f"name a task that its file holds a head for, one of {', '.join(PREDICTED)}."
+        return f"name a task that its file holds a task head for, one of {', '.join(PREDICTED)}."
     fitting = {task: names for task in PREDICTED if (names := _head_tensors(source, task)) and stored >= set(names)}
     if not fitting:
         return "and its file holds no task head that can be shown; open a checkpoint that was saved with one."
@@ -193,7 +193,7 @@ def load_head(
     with suppress(BertvizError):  # the message above does not depend on the report
         report = source_load_report(source, task, settings)
         if report.mismatched:
-            refusal = CheckpointError(f"The head of {source.name!r} cannot be loaded. {report.suggestion}")
+            refusal = CheckpointError(f"The task head of {source.name!r} cannot be loaded. {report.suggestion}")
     raise refusal
 
 
@@ -214,7 +214,7 @@ def _check_whole(source: ModelSource, task: str, info: Mapping[str, Any]) -> Non
         name, saved = source.name, escape_controls(_saved_class(source)[:60])
         where = f"{name!r}, saved as {saved}" if saved else repr(name)
         raise CheckpointError(
-            f"The head for {task} is not whole in {where}: {counted(len(missing), 'tensor')} ({quoted(missing[0])}"
+            f"The task head for {task} is not whole in {where}: {counted(len(missing), 'tensor')} ({quoted(missing[0])}"
             f"{', ...' if len(missing) > 1 else ''}) would be random numbers. The load report lists what the file "
             f"holds (load-report {name} --task {task})."
         )
@@ -451,8 +451,8 @@ def _finite(head: HeadModel, logits: "torch.Tensor") -> "torch.Tensor":
     """Refuse NaN and infinity; a head may exclude a class by minus infinity."""
     if not bool((logits < torch.inf).all()):  # false for NaN, too
         raise CheckpointError(
-            f"The head of {quoted(head.name)} answers with NaN or infinity, so there is no answer to show; look at its "
-            "weights on the page Checkpoint."
+            f"The task head of {quoted(head.name)} answers with NaN or infinity, so there is no answer to show; look "
+            "at its weights on the page Checkpoint."
         )
     return logits
 

@@ -43,7 +43,7 @@ def compared_classes(first: ClassPrediction, second: ClassPrediction) -> Predict
     if (first.probabilities is None) != (second.probabilities is None):
         number, other = (first, second) if first.probabilities is None else (second, first)
         raise UnsupportedModelError(
-            f"The head of {number.model!r} returns a number and that of {other.model!r} probabilities, so the two "
+            f"The task head of {number.model!r} returns a number and that of {other.model!r} probabilities, so the two "
             "are not compared."
         )
     spelling = label_spelling(first.labels, second.labels)

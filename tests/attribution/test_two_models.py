@@ -142,7 +142,7 @@ def test_an_answer_is_the_one_of_the_same_characters(place: Path) -> None:
 @pytest.mark.parametrize(
     ("first", "second", "values", "words"),
     [
-        ("classes", "tags", {"target": "class:neutral"}, "has no head for sequence-classification"),
+        ("classes", "tags", {"target": "class:neutral"}, "has no task head for sequence-classification"),
         ("classes", "others", {"target": "class:neutral"}, "There is no class 'neutral'"),
         ("words", "byte-words", {"target": "word:love@2"}, "token 2 ('love') is no single token of"),
         ("words", "byte-words", {"target": "state:1,0,2"}, "token 0 ('[CLS]') has no partner"),

@@ -77,6 +77,14 @@ def test_the_words_of_a_lesson_are_explained_too(page: Page, server: str) -> Non
 
 
 @pytest.mark.slow
+def test_after_a_task_head_a_head_is_not_one_of_the_attention(page: Page, server: str) -> None:
+    page.goto(f"{server}/journey?lesson=your-text-through-the-model&step=10")
+    until(page, f"({PLACES})('task head') !== null")
+    marked = "[...CSS.highlights.get('glossary')].filter((each) => each.startContainer.data.includes('task head'))"
+    assert "head" not in page.evaluate(f"{marked}.map((each) => each.toString())")
+
+
+@pytest.mark.slow
 def test_the_list_is_searched_by_words_and_by_meanings(page: Page, server: str) -> None:
     page.goto(f"{server}/tokens")
     until(page, "CSS.highlights.get('glossary')?.size > 0")
@@ -88,6 +96,9 @@ def test_the_list_is_searched_by_words_and_by_meanings(page: Page, server: str) 
     expect(words.first).to_have_text("pooler")
     expect(words.filter(has_text="next-sentence head")).to_be_visible()
     expect(words.filter(has_text="dendrogram")).to_have_count(0)
+    for written in ("value-zeroing", "value zeroing"):
+        field.fill(written)
+        expect(words.first).to_have_text("value zeroing")
     field.fill("no such word")
     expect(page.locator(".glossary-list")).to_contain_text("No word of the glossary")
     page.keyboard.press("Escape")

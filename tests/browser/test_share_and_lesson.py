@@ -92,7 +92,7 @@ def test_next_and_back_walk_the_lesson_without_loading_the_page_anew(page: Page,
     expect(page.get_by_text("13", exact=True).first).to_be_visible()  # number of characters
     page.evaluate("window.notLoadedAnew = true")
     page.get_by_role("link", name="Overview").first.click()
-    page.get_by_role("link", name="Take the tour").click()
+    page.get_by_role("link", name="Guide: BERT").click()
     for number in range(1, 10):
         expect_step(page, number)
         following = page.get_by_role("link", name="Next", exact=True)

@@ -95,5 +95,5 @@ def test_the_same_model_twice_is_exact_zeros_and_says_so(place: Path) -> None:
 
 
 def test_a_target_that_the_second_lacks_is_one_sentence(place: Path) -> None:
-    with pytest.raises(BertvizError, match="has no head for sequence-classification"):
+    with pytest.raises(BertvizError, match="has no task head for sequence-classification"):
         compare(place, "words")

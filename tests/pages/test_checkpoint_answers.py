@@ -129,7 +129,7 @@ def test_texts_without_labels_are_compared_by_the_answers_alone(right_answers: t
 def test_a_probe_answers_for_a_base_without_a_head(right_answers: tuple[list[str], list[str]]) -> None:
     at = page(other="bare")
     words = [visible_text(each.value) for each in at.markdown]
-    assert f"**first**: Its head is right on {accuracy_score(GOLD, right_answers[0]):.1%} of 64 texts." in words
+    assert f"**first**: Its task head is right on {accuracy_score(GOLD, right_answers[0]):.1%} of 64 texts." in words
     accuracy = next(each["y"] for each in chart(at, "predictions_probe") if each["name"] == "accuracy")
     assert any(
         each.startswith(f"**bare**: a probe on its vectors is right on up to {np.max(accuracy):.1f}%") for each in words

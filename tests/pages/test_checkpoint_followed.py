@@ -84,7 +84,7 @@ def test_texts_without_labels_of_the_head_say_what_to_give(run_folder: Path) -> 
     at = training_page(
         followed="labelled texts", answers_from="my own list", answered_texts="cat\tlove bank\ndog\tmy my"
     )
-    assert "No gold label ('cat', 'dog') is a class of the head ('LABEL_0', 'LABEL_1')" in visible_text(
+    assert "No gold label ('cat', 'dog') is a class of the task head ('LABEL_0', 'LABEL_1')" in visible_text(
         at.info[-1].value
     )
 

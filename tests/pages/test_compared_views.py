@@ -59,10 +59,10 @@ def test_the_effects_of_both_models_are_those_of_the_lines() -> None:
 @pytest.mark.parametrize(
     ("page", "model", "other", "words"),
     [
-        ("words", "classes", "tags", "has no head for sequence-classification"),
+        ("words", "classes", "tags", "has no task head for sequence-classification"),
         ("words", "classes", "no-such-model", "No model 'no-such-model' found"),
         ("words", "tags", "bert-base-NER", "not on this machine"),
-        ("causes", "classes", "words", "has no head for sequence-classification"),
+        ("causes", "classes", "words", "has no task head for sequence-classification"),
     ],
 )
 def test_what_cannot_be_compared_is_one_sentence_below_the_whole_first_answer(

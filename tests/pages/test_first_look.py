@@ -60,7 +60,7 @@ def test_a_view_that_a_model_cannot_have_is_no_tab_and_is_named_with_the_click_t
     at = opened("words", model=SPLADE, view="Classes")
     assert views(at) == ["Words", "Remove word by word", "Pairs"]
     assert not is_offered(at, "Classes")
-    assert "splade-tiny has no head for classes or tags" in page_text(at)
+    assert "splade-tiny has no task head for classes or tags" in page_text(at)
     (button,) = [each for each in at.button if each.label == f"Open {CLASSIFIER}"]
     assert "Classes" in views(button.click().run())
 
@@ -68,7 +68,7 @@ def test_a_view_that_a_model_cannot_have_is_no_tab_and_is_named_with_the_click_t
 def test_the_classifier_answers_in_place_of_a_model_without_a_head_under_its_own_name() -> None:
     at = opened("predictions")
     own = opened("predictions", model=CLASSIFIER)
-    assert f"{CLASSIFIER} answers instead" in page_text(at).replace("**", "")
+    assert f"{CLASSIFIER} answers instead (classes: bad, good)." in page_text(at).replace("**", "")
     (stood_in,), (answered,) = ([each.spec for each in sent_charts(page)] for page in (at, own))
     assert stood_in == answered
     named, theirs = (

@@ -84,7 +84,7 @@ def test_whether_a_text_follows_is_asked_of_a_pair(heads: Path) -> None:
 
     check_view("predictions", "pretraining", {"predictions_next": check}, view="Next sentence", pair=CONTEXT)
     at = opened("predictions", model="pretraining", view="Next sentence")
-    assert "BertForPreTraining, heads for masked words and next sentence" in page_text(at)
+    assert "BertForPreTraining, task heads for masked words and next sentence" in page_text(at)
     close(sum(chart(at, "predictions_next")[0]["x"]), 1.0)
 
 

@@ -215,7 +215,7 @@ def test_the_overview_offers_the_tour_until_it_is_taken() -> None:
     at = opened("overview")
     address = f"overview?model=bert-base-uncased&lesson={FIRST}&step=1"
     assert addresses(component(at, "tour_entry_link")["links"]) == {
-        "Take the tour: BERT from the outside in, 10 steps": address
+        "Guide: BERT from the outside in, 10 steps": address
     }
     used = at_step(1, "overview", model="bert-base-uncased")
     assert not [each for each in used.get("bidi_component") if each.proto.id.endswith("-tour_entry_link")]

@@ -65,12 +65,17 @@ def test_a_choice_in_the_sidebar_changes_the_model() -> None:
     [("all-MiniLM-L6-v2", 384, 1_536, 6, 12), ("bert-base-uncased", 768, 3_072, 12, 12)],
 )
 def test_the_stack_shows_the_real_sizes(name: str, hidden: int, middle: int, layers: int, heads: int) -> None:
-    words = texts(drawn(opened("overview", model=name)))
+    at = opened("overview", model=name)
+    words = texts(drawn(at))
     counts = [int(text.replace(",", "")) for text in words if re.fullmatch(r"[\d,]+", text)]
     tables = (30_522 + 512 + 2) * hidden
     attention, feed_forward = 4 * (hidden + 1) * hidden, 2 * hidden * middle + middle + hidden
     norm, pooler = 2 * hidden, (hidden + 1) * hidden
     assert counts == [tables, norm, attention, norm, feed_forward, norm, pooler]
+    parts = {"embeddings": tables + norm, "feed-forward blocks": layers * feed_forward, "attention": layers * attention}
+    most, total = max(parts, key=lambda part: parts[part]), int(SIZES[name]["Parameters"].replace(",", ""))
+    said = f"Of the parameters {parts[most] / total:.1%} are in the {most}, more than in any other part."
+    assert said in [each.value for each in at.caption]
     whole = " | ".join(words)
     assert f"{layers} × {attention + feed_forward + 2 * norm:,}" in whole
     for word in (f"30,522 × {hidden}", f"512 × {hidden}", f"{heads} heads × {hidden // heads}", f"{layers} layers"):

@@ -155,7 +155,7 @@ def test_the_last_row_of_the_lens_is_the_models_own_answer() -> None:
     last = folded(at, "predictions_lens").tail(len(ids))
     np.testing.assert_allclose(last["log-probability of the original"], log_p[range(8), ids], rtol=1e-4)
     assert (last["KL to the last layer"] == 0).all()
-    assert "The head was trained on the last layer alone" in page_text(at)
+    assert "The task head was trained on the last layer alone" in page_text(at)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_half_a_head_is_told_and_leads_to_the_load_report(models_dir: Path) -> N
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     at = opened("predictions", model="half")
     assert not at.exception
-    assert "The head for masked-lm is not whole in 'half'" in page_text(at)
+    assert "The task head for masked-lm is not whole in 'half'" in page_text(at)
     (link,) = [each.proto.json for each in at.get("bidi_component") if each.proto.id.endswith("-predictions_report")]
     assert "load_task=masked-lm" in link
 

@@ -241,7 +241,7 @@ def test_gold_labels_give_accuracy_and_a_confusion_matrix_and_a_probe_is_told_it
     cells = np.array(chart(at, "predictions_confusion")[0]["z"])
     assert cells.sum() == 3
     assert cells[2].sum() == 1  # of "odd", which is not a class
-    assert any("is no class of this head ('odd')" in visible_text(each.value) for each in at.warning)
+    assert any("is no class of this task head ('odd')" in visible_text(each.value) for each in at.warning)
     # The list starts with the mistakes, which have links with their text and the predicted class.
     (wrong,) = [each.value for each in at.dataframe if "right" in each.value]
     assert set(wrong["right"]) == {"no"}

@@ -125,7 +125,7 @@ def test_a_head_of_another_kind_is_named(tmp_path: Path) -> None:
     folder = changed(save_tiny("gpt2", tmp_path / "tiny"), architectures=["GPT2LMHeadModel"])
     with pytest.raises(UnsupportedModelError, match="cannot show what GPT2LMHeadModel predicts"):
         opened_head(folder)
-    with pytest.raises(UnsupportedModelError, match="does not say which head it has"):
+    with pytest.raises(UnsupportedModelError, match="does not say which task head it has"):
         opened_head(changed(folder, architectures=None))
     with pytest.raises(UnsupportedModelError, match="gpt2 models have no class for the task 'masked-lm'"):
         opened_head(folder, "masked-lm")

@@ -75,7 +75,9 @@ def test_no_head_answers_from_weights_that_are_not_finite(
     head, tokenizer, _ = tiny_head("bert", task)
     bias = dict(head.base.model.named_parameters())["encoder.layer.2.output.LayerNorm.bias"]
     monkeypatch.setattr(bias, "data", torch.full_like(bias, broken))
-    with pytest.raises(CheckpointError, match=r"^The head of 'bert' answers with NaN or infinity, so .* Checkpoint\.$"):
+    with pytest.raises(
+        CheckpointError, match=r"^The task head of 'bert' answers with NaN or infinity, .* Checkpoint\.$"
+    ):
         answer(head, tokenizer, tokenize(tokenizer, "a cat sat"))
 
 

@@ -233,7 +233,7 @@ def with_head(name: str, task: str, rounding: Rounding | None = None) -> HeadMod
         round_parameters(head.model, rounding, tuple(base.model.parameters()))
         return replace(head, name=base.name)
 
-    words = "Loading the head" if rounding is None else "Loading the head, and rounding its weights"
+    words = "Loading the task head" if rounding is None else "Loading the task head, and rounding its weights"
     head = _cached_head((*_model_key(origin, rounding), task), base, load, words)
     _loaded(
         source(name), rounding

@@ -171,7 +171,7 @@ def step_bar(here: str, pages: Pages, again: str) -> None:
         return
     with st.container(key="tour_bar", gap=None):
         lesson_card(_card(place, here, pages), "tour_card", again)
-        help_text = "Ends the tour, and restores your own text and view."
+        help_text = "Ends the lesson, and restores your own text and view."
         st.button("Leave", key="tour_leave", on_click=end_tour, help=help_text)
     if again:
         st.stop()  # the browser now opens the step's whole address
@@ -258,14 +258,14 @@ def is_open() -> bool:
     return st.session_state.get(TOUR) is not None
 
 
-def entry(name: str = ORDER[0], offer: str = "Take the tour") -> None:
+def entry(name: str = ORDER[0]) -> None:
     """Offer a lesson, outside a tour."""
     if is_open():
         return
     lesson = open_lesson(name)
-    link = Place(lesson, 0).link(f"{offer}: {lesson.title}, {counted(len(lesson.steps), 'step')}", main=True)
+    link = Place(lesson, 0).link(f"Guide: {lesson.title}, {counted(len(lesson.steps), 'step')}", main=True)
     with st.container(key="tour_entry"):
-        step_links([link], "tour_entry_link", "A guided tour")
+        step_links([link], "tour_entry_link", "A lesson")
 
 
 def _place(name: str, number: str | None, trial: str | None) -> Place:

@@ -348,7 +348,9 @@ def no_head(name: str, heads: Heads, answering: str = "") -> None:
     """Say in one line that there is no head, whose answers are shown instead, and how to open a model that has one."""
     why = escape_markdown(heads.refusal)
     short = why if heads.task or not answering else f"{escape_markdown(name)} has no task head."
-    instead = f"{short} **{escape_markdown(answering)}** answers instead." if answering else short
+    classes = ", ".join(reading.config_classes(SharedModel(answering).source.config)) if answering else ""
+    decides = f" (classes: {escape_markdown(classes)})" if classes else ""
+    instead = f"{short} **{escape_markdown(answering)}** answers instead{decides}." if answering else short
     bundled_instead("predictions_no_head", instead, *OFFERED[:1], SPLADE, why=None if short == why else why)
     if answering:
         note_models((answering,))
@@ -394,7 +396,7 @@ def answer_kind_select(own: tuple[str, ...], instead: str, has_probe: bool) -> s
         return answered.PROBE
     has_probe = has_probe or questions.LABELLED.key in st.query_params
     options = [answered.PROBE, *tasks] if has_probe and not own else [*tasks, answered.PROBE]
-    words = "A head of the checkpoint, or a probe that is trained here."
+    words = "A task head of the checkpoint, or a probe that is trained here."
     names = {answered.PROBE: "probe"} | {task: f"{instead or 'head'}: {PREDICTS[task]}" for task in tasks}
     return select(
         questions.ANSWERED_BY,
@@ -546,7 +548,7 @@ def probe_line(chosen: ChosenProbe, tasks: tuple[str, ...], listed: Sequence[str
         st.markdown(f":material/info: {probe_words(probe, chosen.labelled is None)}", width="content")
         label, key, back = "", "", ""
         if tasks:
-            label, key, back = f"Back to the head for {PREDICTS[tasks[0]]}", questions.ANSWERED_BY.key, tasks[0]
+            label, key, back = f"Back to the task head for {PREDICTS[tasks[0]]}", questions.ANSWERED_BY.key, tasks[0]
         elif probe.texts != reading.EXAMPLE_SET and chosen.labelled is not None:
             label, key, back = "Back to the example set", questions.LABELLED.key, SOURCES[0]
         if label:

@@ -151,8 +151,8 @@ HELP = (
     "Ready: weights and tokenizer are on this machine. Hub: downloaded when you ask for it. Needs the Hub (switched "
     "off, or not reached): its weights are not on this machine and cannot be downloaded now. For these and for a "
     "structure, parameters, shapes and layers are known, but the model cannot run on a text. Masked words, classes, "
-    "tags or answers: what its head predicts. Choose one, or type a folder below the models folder or a Hub id such as "
-    "org/name."
+    "tags or answers: what its task head predicts. Choose one, or type a folder below the models folder or a Hub id "
+    "such as org/name."
 )
 
 

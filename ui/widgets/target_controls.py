@@ -240,7 +240,7 @@ def _label_and_measure(prediction: ClassPrediction, has_probability: bool, noun:
         options,
         format_func=lambda each: escape_controls(each) or "the likeliest",
         width=CLASS_WIDTH,
-        help=f"One of the {counted(len(prediction.labels), 'output')} of the head.",
+        help=f"One of the {counted(len(prediction.labels), 'output')} of the task head.",
     )
     measures = tuple(
         each

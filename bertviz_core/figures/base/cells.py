@@ -123,10 +123,19 @@ def add_cells(
     """
     rows, columns = values.shape
     usual: dict[str, Any] = {"x": list(range(columns)), "y": list(range(rows)), **cell_gaps(room, values.shape)}
-    usual |= {"zmin": ends[0], "zmax": ends[1], "colorscale": scale, "colorbar": colour_bar(unit, *ends)}
+    usual |= {"zmin": ends[0], "zmax": ends[1], "colorscale": scale, "colorbar": _bar(values, ends, unit)}
     usual |= {"xaxis": axes[0], "yaxis": axes[1], "hovertemplate": None if hover is None else f"{hover}<extra></extra>"}
     figure.add_heatmap(**{"z": values, **usual, **settings})
     return cell_numbers(figure, values, form, scale, ends, room, axes, first_column)
+
+
+def _bar(values: Float[np.ndarray, "rows columns"], ends: tuple[float, float], unit: str) -> dict[str, Any]:
+    """The colour bar; an end whose colour numbers beyond it have, too, says so."""
+    bar, slack = colour_bar(unit, *ends), 1e-6 * (ends[1] - ends[0])
+    for place, mark, beyond in ((0, "≤", values < ends[0] - slack), (-1, "≥", values > ends[1] + slack)):
+        if beyond.any():
+            bar["ticktext"][place] = f"{mark} {bar['ticktext'][place]}"
+    return bar
 
 
 def _written(value: float, form: str) -> str:

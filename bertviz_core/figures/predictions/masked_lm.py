@@ -222,7 +222,7 @@ def lens_figure(logit_lens: LogitLens, lens_words: Sequence[Sequence[Sequence[st
     title = f"Best word after each layer, by {TITLES[measure][0]} — {logit_lens.model}"
     last = [f"{words[0]}" for words in lens_words[-1]]
     alt = f"{title}: {len(lens_words)} states, the embeddings first; after the last layer {' '.join(last)}"
-    caption = f"{title}. The head was trained on the last layer alone."
+    caption = f"{title}. The task head was trained on the last layer alone."
     return FigureSpec.of(title, alt, caption, lens_map, logit_lens, lens_words, measure)
 
 

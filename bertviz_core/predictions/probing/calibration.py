@@ -64,7 +64,7 @@ def calibration(predictions: TextPredictions, gold: Sequence[str], bins: int = B
 def no_probability(model: str) -> UnsupportedModelError:
     """The error for a head without classes."""
     return UnsupportedModelError(
-        f"The head of {quoted(model)} gives no probability of a class, so there is nothing to calibrate; choose a "
+        f"The task head of {quoted(model)} gives no probability of a class, so there is nothing to calibrate; choose a "
         "model that classifies texts."
     )
 
@@ -103,11 +103,11 @@ def _left_out(gold: Sequence[str], known: Sequence[set[int] | None], outputs: Se
     if blank == len(gold):
         raise TextError("No text has a gold label, so nothing says how often an answer is right; label the texts.")
     if all(places is None for places in known):
-        raise TextError(f"No gold label ({_named(list(unknown))}) is a label of the head; it has {names}.")
+        raise TextError(f"No gold label ({_named(list(unknown))}) is a label of the task head; it has {names}.")
     notices = [f"{counted(blank, 'text')} without a gold label left out."] if blank else []
     if count := sum(places is None for places in known) - blank:
         wrong = _named(list(unknown))
-        notices.append(f"{counted(count, 'text')} left out whose gold label is none of the head ({wrong}): {names}.")
+        notices.append(f"{counted(count, 'text')} left out whose gold label the task head lacks ({wrong}): {names}.")
     return notices
 
 
@@ -119,7 +119,7 @@ def _check_labels(has: Bool[np.ndarray, "texts labels"], outputs: Sequence[str],
     """Check that there are texts of two kinds; returns sentences on labels of too few."""
     texts, counts = len(has), has.sum(axis=0)
     if texts < LEAST_TEXTS:
-        raise TextError(f"{counted(texts, 'text')} with a gold label of the head came; give at least {LEAST_TEXTS}.")
+        raise TextError(f"{counted(texts, 'text')} with a gold label of the task head; give at least {LEAST_TEXTS}.")
     if not several and counts.max() == texts:
         only = quoted(outputs[int(counts.argmax())], 40)
         raise TextError(f"All {texts:,} texts have the gold label {only}; give texts of at least two classes.")

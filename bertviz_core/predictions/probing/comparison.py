@@ -46,7 +46,7 @@ def answer_comparison(
     spelling = label_spelling(first.labels, second.labels)
     labels = tuple(dict.fromkeys((*first.labels, *spelling.values())))
     if len(labels) > MAX_CONFUSED:
-        raise TextError(f"The two heads have {len(labels):,} labels; at most {MAX_CONFUSED} are compared.")
+        raise TextError(f"The two task heads have {len(labels):,} labels; at most {MAX_CONFUSED} are compared.")
     one = replace(first, labels=labels, probabilities=None)
     answers = tuple(spelling[answer] for answer in second.answers)
     other = replace(second, labels=labels, answers=answers, probabilities=None)
@@ -81,8 +81,8 @@ def not_compared(model: str, task: str) -> TextError:
     """The error for a head whose answers are not classes: words, tags, spans, numbers or sets of classes."""
     named = shortened(escape_controls(task), MOST_NAMED)
     return TextError(
-        f"Answers are compared where a head gives one class per text; that of {model!r} ({named}) gives none, so its "
-        "answers are not compared."
+        f"Answers are compared where a task head gives one class per text; that of {model!r} ({named}) gives none, so "
+        "its answers are not compared."
     )
 
 
@@ -105,7 +105,7 @@ def _gold_comparison(
     compared = scores[0].compared
     if not any(scores[0].gold[at] in first.labels for at in compared.tolist()):
         named = ", ".join(quoted(each, MOST_NAMED) for each in list(dict.fromkeys(gold))[:NAMED] if each)
-        return None, (f"No gold label ({named}) is a label of these heads, so no answer is called right or wrong.",)
+        return None, (f"No gold label ({named}) is a label of these task heads, so no answer is right or wrong.",)
     right = [
         np.array([each.answers[at] == scores[0].gold[at] for at in compared.tolist()], dtype=bool)
         for each in (first, second)

@@ -115,9 +115,9 @@ def gold_names(tags: Tags, labels: Sequence[str], model: str) -> tuple[list[list
     unknown = [each for each in types if each not in known]
     if len(unknown) == len(types):
         raise TextError(
-            f"No gold tag ({listed(unknown)}) is of the head of {quoted(model)}; its labels are {listed(labels)}."
+            f"No gold tag ({listed(unknown)}) is of the task head of {quoted(model)}; its labels are {listed(labels)}."
         )
-    lacking = f"The head has no label for gold entities of {listed(unknown)}, so it misses them all."
+    lacking = f"The task head has no label for gold entities of {listed(unknown)}, so it misses them all."
     return [[names[tag] for tag in row] for row in tags], [lacking] if unknown else []
 
 

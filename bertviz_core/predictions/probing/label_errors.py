@@ -171,8 +171,8 @@ def head_places(labelled: LabelledTexts, classes: Sequence[str], name: str) -> I
             own = ", ".join(quoted(label, 40) for label in classes[:8])
             more = f" and {len(unknown) - 1:,} more of the labels" if unknown[1:] else ""
             raise TextError(
-                f"The head of {quoted(name)} has no class {quoted(unknown[0], 60)}{more}; its classes are {own}. Take "
-                "the probabilities of a probe, which learns the labels of the texts (",
+                f"The task head of {quoted(name)} has no class {quoted(unknown[0], 60)}{more}; its classes are {own}. "
+                "Take the probabilities of a probe, which learns the labels of the texts (",
                 Named("probabilities_from"),
                 "=probe).",
             )

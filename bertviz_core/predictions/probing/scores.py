@@ -51,12 +51,12 @@ def gold_scores(predictions: TextPredictions, gold: Sequence[str]) -> GoldScores
         raise ValueError(f"{len(gold)} gold labels for {len(predictions.texts)} texts")
     if predictions.are_numbers:
         raise TextError(
-            f"The head of {quoted(predictions.model)} gives a number for each text and no class, so no answer is right "
-            "or wrong. Leave the gold column out."
+            f"The task head of {quoted(predictions.model)} gives a number for each text and no class, so no answer is "
+            "right or wrong. Leave the gold column out."
         )
     if predictions.task == "token-classification" or (not predictions.labels and not any(predictions.answers)):
         raise TextError(
-            "Gold labels are compared with one class, word or answer per text; this head gives none. "
+            "Gold labels are compared with one class, word or answer per text; this task head gives none. "
             "Leave the gold column out."
         )
     spelled, notices = _spelled(gold, predictions.labels)
@@ -131,7 +131,7 @@ def _spelled(gold: Sequence[str], labels: Sequence[str]) -> tuple[list[str], lis
         return spelled, []
     named = _named(list(unknown), 3)
     return spelled, [
-        f"{counted(unknown.total(), 'text')} with a gold label that is no class of this head ({named}); any "
+        f"{counted(unknown.total(), 'text')} with a gold label that is no class of this task head ({named}); any "
         f"answer there counts as a mistake. Its classes are {_named(labels, 8)}."
     ]
 

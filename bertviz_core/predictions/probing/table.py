@@ -48,7 +48,7 @@ def text_predictions(
     """Predict one answer per text; texts run in batches of similar length."""
     if pairs is None and head.task in ("question-answering", "next-sentence"):
         what = "a context for every question" if head.task == "question-answering" else "a second text for every text"
-        raise TextError(f"This head needs {what}; choose the column that holds it, or give one (", Named("pair"), ").")
+        raise TextError(f"This task head needs {what}; choose the column of it, or give one (", Named("pair"), ").")
     second_texts = tuple(pairs) if pairs is not None else None
     if head.task == "question-answering":
         answers, scores, notices, differences = _spans(head, tokenizer, texts, second_texts or (), progress)

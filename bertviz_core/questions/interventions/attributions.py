@@ -297,7 +297,7 @@ def second_options(opened: Opened, second: Opened, options: Options) -> Options:
 
 
 def _require_head(second: Opened, task: str | None, number: Target) -> None:
-    """Refuse a model whose file has no head for the target."""
+    """Refuse a model whose file has no task head for the target."""
     try:
         known = stored_tasks(second.source)
     except UnsupportedModelError:
@@ -310,7 +310,7 @@ def _require_head(second: Opened, task: str | None, number: Target) -> None:
         raise
     except (CheckpointError, UnsupportedModelError) as error:
         raise UnsupportedModelError(
-            f"{second.name!r} has no head for {task}, so the {number.title} is not compared."
+            f"{second.name!r} has no task head for {task}, so the {number.title} is not compared."
         ) from error
 
 

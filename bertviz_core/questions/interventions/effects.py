@@ -419,8 +419,8 @@ def listed_examples(opened: Opened, options: Options) -> LabelledTexts:
         return fitting or examples
     named = ", ".join(quoted(each, 40) for each in classes[:NAMED]) or "not named in its config"
     notice = (
-        f"The sentences of {examples.name} are about {', '.join(examples.classes)}, and the classes of this head are "
-        f"{named}: its effects may have another sign on texts like those of its training. Give a list of your own."
+        f"The sentences of {examples.name} are about {', '.join(examples.classes)}, and the classes of this task head "
+        f"are {named}: its effects may have another sign on texts like those of its training. Give a list of your own."
     )
     return replace(examples, notices=(*examples.notices, notice))
 

@@ -230,7 +230,7 @@ def _text_answer(model: OpenedModel, text: str, pair: str | None, task: str | No
         notices += [*([] if plan.from_checkpoint else [plan.reason]), *vectors.notices]
     elif not named:
         raise TextError(
-            "The checkpoints have no head that answers one text; give a second text (",
+            "The checkpoints have no task head that answers one text; give a second text (",
             Named("pair"),
             "), so that the cosine of both is followed.",
         )
@@ -327,7 +327,7 @@ def _scored(predictions: TextPredictions, gold: Sequence[str], tables: Sequence[
         )
         there = f" The folder of the run has {', '.join(map(quoted, tables[:NAMED]))}." if tables else ""
         raise TextError(
-            f"No gold label ({pair_texts}) is a class of the head ({required}), so nothing can be scored.{there}"
+            f"No gold label ({pair_texts}) is a class of the task head ({required}), so nothing can be scored.{there}"
         )
     notices = _once(predictions.notices, scores.notices)
     try:

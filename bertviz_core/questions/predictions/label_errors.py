@@ -34,8 +34,8 @@ from bertviz_core.text import quoted, repair_surrogates
 TASK = "sequence-classification"
 SOURCES = PROBE, HEAD = ("probe", "head")
 IN_SAMPLE = (
-    "The probabilities are those of the model's own head: where it was trained on these texts, it has learned their "
-    "labels, too, and finds fewer of the wrong ones than a probe that has not seen them."
+    "The probabilities are those of the model's own task head: where it was trained on these texts, it has learned "
+    "their labels, too, and finds fewer of the wrong ones than a probe that has not seen them."
 )
 
 
@@ -59,7 +59,7 @@ def has_head(opened: Opened) -> bool:
 PROBABILITIES_FROM = Param(
     "probabilities_from",
     "choice",
-    "where the probabilities come from: probes fitted without the text, or the model's own head",
+    "where the probabilities come from: probes fitted without the text, or the model's own task head",
     SOURCES,
     "Probabilities of",
     offered_sources,
@@ -152,8 +152,8 @@ def label_probabilities(opened: Opened, options: Options, job: Job[LabelProbabil
         predictions = text_predictions(opened.head(TASK), opened.tokenizer, texts, progress=rest)
         if predictions.probabilities is None or not predictions.labels:
             raise UnsupportedModelError(
-                f"The head of {quoted(opened.name)} gives no probabilities of classes that exclude each other; take "
-                "those of a probe."
+                f"The task head of {quoted(opened.name)} gives no probabilities of classes that exclude each other; "
+                "take those of a probe."
             )
         classes, notices = predictions.labels, (IN_SAMPLE, *predictions.notices)
         gold = head_places(labelled, classes, opened.name)

@@ -183,12 +183,12 @@ def ranking_head(opened: Opened, task: str | None = None) -> HeadModel:
     stored = _stored_tasks(opened) if task is None else ()
     if TASK not in (stored if task is None else (task,)):
         others = " or ".join(stored) if task is None else task
-        what = f"a head for {others}" if others else "no such head"
+        what = f"a task head for {others}" if others else "no such head"
         raise UnsupportedModelError(
-            f"Texts are ranked by a head for {TASK} that reads query and text together, and {quoted(opened.name)} has "
-            f"{what}; choose a cross-encoder or a model for natural language inference, or rank by late interaction. A "
-            "causal model ranks where its folder has LogitScore of sentence-transformers, or a chat template that "
-            "names query and document."
+            f"Texts are ranked by a task head for {TASK} that reads query and text together, and {quoted(opened.name)} "
+            f"has {what}; choose a cross-encoder or a model for natural language inference, or rank by late "
+            "interaction. A causal model ranks where its folder has LogitScore of sentence-transformers, or a chat "
+            "template that names query and document."
         )
     return opened.head(TASK)
 

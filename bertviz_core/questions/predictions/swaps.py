@@ -95,7 +95,7 @@ def _way(opened: Opened, options: Options) -> str:
     usual = CLASSES if options.task in CLASS_TASKS else offered[0]
     way = options.choice(COMPARED) if COMPARED.key in options.values else usual
     if way not in (*offered, usual):
-        lacks = {CLASSES: "head with classes", SURPRISE: "masked-LM head", COSINE: "vectors with a cosine"}
+        lacks = {CLASSES: "task head with classes", SURPRISE: "masked-LM head", COSINE: "vectors with a cosine"}
         raise UnsupportedModelError(
             f"{quoted(opened.name)} has no {lacks[way]}, so nothing is compared by it; take ",
             Named(COMPARED.key),

@@ -283,7 +283,7 @@ def score_difference(opened: Opened, options: Options) -> Answer[AnswerCompariso
     """The scores of two models on the same texts, and the intervals of their differences."""
     answer = compared_answers(opened, options, SILENT)
     if answer.result.gold is None:
-        raise TextError("Scores need gold labels that are labels of the heads; without them only answers are compared.")
+        raise TextError("Scores need gold labels of the task heads; without them only answers are compared.")
     return answer
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from bertviz_core.attribution.results import PairAttributions, WordAttributions
+from bertviz_core.figures.interventions.effects import KIND_WORDS
 from bertviz_core.interventions.results import AblationEffects
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import Faces, aligned, fields, grid
@@ -10,12 +11,13 @@ from bertviz_core.text import decimals, measured
 
 
 def largest_effects(effects: AblationEffects) -> str:
-    """The part of each kind that changes the target most, and whether any head changes it by half."""
+    """The part of each kind that changes the target most by what is done to it, and whether a head does by half."""
     layer, head, most = effects.ranked()[0]
     changes = f"layer {layer}, head {head}, changes it by {decimals(most, 3)} of {decimals(effects.clean, 3)}"
-    words = f"Of single heads {changes}, more than any other head."
+    words = f"of single heads {changes}, more than any other head."
     if abs(most) < abs(effects.clean) / 2:
-        words = f"No single head carries the {effects.title}, since none changes it by half: the largest, {changes}."
+        words = f"no single head carries the {effects.title}, since none changes it by half: the largest, {changes}."
+    words = f"Each part {KIND_WORDS[effects.kind]}: {words}"
     for name, values in (("feed-forward blocks", effects.feed_forward), ("whole layers", effects.layers)):
         if values is not None and not np.isnan(values).all():
             at = int(np.nanargmax(np.abs(values)))

@@ -33,7 +33,7 @@ def text_sentences(followed: FollowedText) -> list[str]:
     """What the figure of a followed text shows: when the answer changes, and from what to what the numbers go."""
     sentences = [_answer_sentence(followed)] if any(followed.answers) else []
     if not any(followed.answers) and np.isfinite(followed.scores).any():
-        sentences.append(_course("The number of the head", "", followed.scores, followed))
+        sentences.append(_course("The number of the task head", "", followed.scores, followed))
     if followed.null_differences is not None:
         words = "The null score minus that of the best span"
         sentences.append(_course(words, "", followed.null_differences, followed))

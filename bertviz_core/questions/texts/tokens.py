@@ -1,5 +1,7 @@
 """Questions about tokens: tokenization, comparison of tokenizers, nearest embeddings."""
 
+from unicodedata import combining, normalize
+
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
 from bertviz_core.figures.tokens import BELOW
 from bertviz_core.hidden_states.embeddings import nearest_rows
@@ -90,6 +92,23 @@ def nearest_embeddings(opened: Opened, options: Options) -> Answer[NearestRows]:
     spelled = opened.tokenizer.spelled(rows.ids.tolist())
     drawn = {"spelled": spelled, "token": read.result.tokens[position], "model_name": opened.source.name}
     return read.of(rows, nearest_rows=rows, **drawn)
+
+
+def rewritten(pieces: TextPieces) -> str:
+    """How the tokenizer writes a text before it cuts it, with the first example; "" where tokens are as in the text."""
+    pairs = [(each.text, each.spelling.removeprefix(each.mark)) for run in pieces.runs for each in run.pieces]
+    changed = [(text, token) for text, token in pairs if text != token and _bare(text).lower() == _bare(token).lower()]
+    if not changed:
+        return ""
+    small = any(_bare(text) != _bare(token) for text, token in changed)
+    accents = any(len(normalize("NFD", text)) != len(normalize("NFD", token)) for text, token in changed)
+    does = ["makes capitals small"] * small + ["drops accents"] * accents or ["writes characters in another form"]
+    text, token = map(quoted, changed[0])
+    return f"Before it cuts, this tokenizer {' and '.join(does)}: {text} becomes the token {token}."
+
+
+def _bare(text: str) -> str:
+    return "".join(each for each in normalize("NFD", text) if not combining(each))
 
 
 def tokens_by(opened: Opened, options: Options, name: str) -> Tokens:

@@ -238,7 +238,7 @@ def _probed_instead(opened: Opened, other: str, listed: TextList) -> Iterator[Pa
 
     def of_head(of: Opened, ask: Ask, _: Options) -> Iterator[Part]:
         scores = scored_texts(ask(text_answers, with_pairs(texts, None, _class_task(of))), labels, of.name).result
-        words = f"Its head is right on {scores.accuracy:.1%} of {counted(len(scores.compared), 'text')}."
+        words = f"Its task head is right on {scores.accuracy:.1%} of {counted(len(scores.compared), 'text')}."
         yield Text(f"**{escape_markdown(of.name)}**: {words}")
 
     def of_base(of: Opened, ask: Ask, _: Options) -> Iterator[Part]:

@@ -323,7 +323,7 @@ def _class_words(terms: OperationTerms, named: str) -> list[str]:
     """The counted class, where it differs from the page's, and the input of its decoder."""
     lines = []
     if terms.model_class != named:
-        lines.append(f"{named} cannot be run on a text alone, so its base class is counted, without a head.")
+        lines.append(f"{named} cannot be run on a text alone, so its base class is counted, without a task head.")
     if terms.decoder_tokens:
         lines.append("The decoder is counted with one token, the first that it writes.")
     return lines

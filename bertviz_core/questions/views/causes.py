@@ -312,10 +312,12 @@ def _agreement(comparison: EffectComparison) -> str:
         for one in range(len(kinds))
         for other in range(one + 1, len(kinds))
     ]
-    largest = [head_name(*each.ranked()[0][:2]) for each in comparison.effects]
+    largest: dict[str, list[str]] = {}
+    for each in comparison.effects:
+        largest.setdefault(head_name(*each.ranked()[0][:2]), []).append(each.kind)
     agree = "All agree on the head with the largest effect."
-    if len(set(largest)) > 1:
-        listed = "; ".join(f"{head} by {kind}" for kind, head in zip(kinds, largest, strict=True))
+    if len(largest) > 1:
+        listed = "; ".join(f"{head} by {' and '.join(each)}" for head, each in largest.items())
         agree = f"They differ in the head with the largest effect: {listed}."
     heads = counted(int(comparison.effects[0].heads.size), "head")
     return f"Correlation over {heads}: {', '.join(pairs)}. {agree}"

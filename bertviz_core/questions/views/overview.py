@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from bertviz_core.figures.architecture.layers import stack_figure
+from bertviz_core.parameters.results import Ledger
 from bertviz_core.questions.models.architecture import architecture, parameters
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
@@ -80,6 +81,7 @@ def card(opened: Opened, ask: Ask, _: Options) -> Iterator[Part]:
         Metric("Vocabulary", count(model.vocab_size)),
         Metric("Size", bytes_text(ledger.nbytes), nbytes),
     )
+    yield Text(largest_part(ledger), "caption")
     yield PageLinks(DEEPER, "overview_deeper", "More of this model")
     yield Text("**What BERT is**")
     yield Text("\n".join(f"- {line}" for line in BERT_IN_FIVE))
@@ -89,6 +91,17 @@ def card(opened: Opened, ask: Ask, _: Options) -> Iterator[Part]:
         for each in model.capabilities
     ]
     yield Folded("What this model has", "overview_has", lambda: map(Text, has))
+
+
+def largest_part(ledger: Ledger) -> str:
+    """Where most parameters are: in embeddings, pooler or task head, or in one kind of block of all layers."""
+    parts = {each.name: each.total for each in ledger.components}
+    parts |= {"attention": sum(each.attention for each in ledger.layers)}
+    parts |= {"feed-forward blocks": sum(each.feed_forward for each in ledger.layers)}
+    parts |= {"rest of the layers": sum(each.total - each.attention - each.feed_forward for each in ledger.layers)}
+    outer = [name for name in parts if name not in {each.component for each in ledger.layers}]
+    name = max(outer, key=lambda each: parts[each])
+    return f"Of the parameters {parts[name] / ledger.total:.1%} are in the {name}, more than in any other part."
 
 
 VIEWS = (View("Overview", (), overview_view),)

@@ -74,7 +74,7 @@ WORDS, SEQUENCE, TAGGING, ANSWERING, NEXT = PREDICTED
 STATE = Param(
     "layer",
     "layer",
-    "the hidden state that the head reads",
+    "the hidden state that the task head reads",
     values=lambda opened, _: [state_name(entry) for entry in range(opened.loaded.num_hidden_layers + 1)],
 )
 QUOTED, TALLEST = 60, 320
@@ -110,11 +110,11 @@ def whole_heads(opened: Opened) -> Heads:
     except MissingFilesError:
         raise
     except CheckpointError as error:
-        return Heads((), f"a head for {PREDICTS[tasks[0]]} that is not whole", refusal=str(error), task=tasks[0])
+        return Heads((), f"a task head for {PREDICTS[tasks[0]]} that is not whole", refusal=str(error), task=tasks[0])
     named = " and ".join(PREDICTS[task] for task in tasks)
     # The class that is run for a task has that head only.
     saved = str((opened.source.config.get("architectures") or [""])[0])
-    words = f"{head.model_class}, a head for {named}" if len(tasks) == 1 else f"{saved}, heads for {named}"
+    words = f"{head.model_class}, a task head for {named}" if len(tasks) == 1 else f"{saved}, task heads for {named}"
     return Heads(tasks, f"{words}, run on {head.base.device} in {head.base.dtype}", head.notices)
 
 
@@ -363,7 +363,7 @@ def tagged_text(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     of = options.only(predict.JOINED, task=TAGGING)
     answer = ask(predict.tags, of)
     listed = answer.drawn["tag_entities"]
-    untagged = "Every token has the tag O: this head sees no entity here."
+    untagged = "Every token has the tag O: this task head sees no entity here."
     yield Figure.of(
         tags_figure,
         answer,

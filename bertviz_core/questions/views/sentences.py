@@ -358,6 +358,7 @@ def pair_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         [*top, Table(texts.largest_pairs(shares), "Token pairs by their contribution", 280)],
         [*by_words, Table(texts.word_shares(shares), "Words of both sentences and their contributions", 280)],
     )
+    yield from scaling.other_shares("words", opened.name, *both)
 
 
 def query_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:

@@ -21,6 +21,7 @@ from bertviz_core.questions.texts.tokens import (
     TOKENIZER,
     cut_text,
     nearest_embeddings,
+    rewritten,
     second_tokenizer,
     tokens,
 )
@@ -109,14 +110,14 @@ def cut_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     answer, read = ask(cut_text, options), ask(tokens, options).result
     pieces, position = answer.result, int(answer.drawn["position"])
     more = f"The first {DRAWN:,} of {len(pieces):,} tokens are drawn; the table has all of them."
-    special = [" ".join(lines)] if (lines := _special_lines(opened, read)) else []
-    below = [*special, MARKS + FROM_THE_RIGHT * pieces.right_to_left, *([more] if len(pieces) > DRAWN else [])]
+    below = [MARKS + FROM_THE_RIGHT * pieces.right_to_left, *([more] if len(pieces) > DRAWN else [])]
+    about = " ".join(filter(None, [escape_markdown(rewritten(pieces)), *_special_lines(opened, read)]))
     yield Figure.of(
         tokens_figure,
         answer,
         f"tokens of the text {opened.name}",
         numbers="in files",
-        below=[Text(line, "caption") for line in below],
+        below=[Text(line, "caption") for line in (about, *below) if line],
         click=Click(TOKEN, clicked_token),
         scrolled=True,
         explanation=HOW,

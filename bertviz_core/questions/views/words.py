@@ -60,7 +60,7 @@ from bertviz_core.questions.view import (
     Text,
     View,
 )
-from bertviz_core.questions.views.vectors.background import cosine_parts
+from bertviz_core.questions.views.vectors.background import cosine_parts, other_shares
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import decimals, digits, escape_controls, escape_markdown, isolated, quoted
 
@@ -154,8 +154,8 @@ ONLY_LEFT_OUT = (
     "tokenizer has no mask token."
 )
 NO_CLASSES = Lack(
-    "has no head for classes or tags, so there is nothing to compare here. A probe has classes, too: page Predictions, "
-    "view Train a probe.",
+    "has no task head for classes or tags, so there is nothing to compare here. A probe has classes, too: page "
+    "Predictions, view Train a probe.",
     OFFERED[0],
 )
 
@@ -199,6 +199,8 @@ def words_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         **explained(SHARES[result.method], word_attributions, opened, options),
     )
     yield Figure.of(word_bars_figure, answer, f"word bars {result.method} {opened.name}", texts=result.tokens)
+    if result.target == "cosine" and options.pair is not None:
+        yield from other_shares("sentences", opened.name, options.text(), options.pair)
 
     def compared(other: str) -> Iterator[Part]:
         both = replace(options, values={**options.values, OTHER.key: other})

@@ -61,7 +61,7 @@ def test_a_head_gives_its_own_probabilities(place: Path) -> None:
         own = model.predict(TEXTS[at]).probabilities
         np.testing.assert_allclose(result.data.probabilities[at], list(own.values()), atol=1e-6)
     assert [result.data.classes[each] for each in result.data.gold] == LABELS
-    assert "The probabilities are those of the model's own head" in " ".join(result.data.notices)
+    assert "The probabilities are those of the model's own task head" in " ".join(result.data.notices)
 
 
 @pytest.mark.parametrize(

@@ -43,5 +43,5 @@ def test_the_command_prints_what_the_method_gives(models: Path, tmp_path: Path, 
     assert "pseudo" not in shown.stdout
     refused = command("swaps", str(models / "words"), "--swaps-by", "classes")
     assert refused.returncode == 2
-    assert "has no head with classes" in refused.stderr
+    assert "has no task head with classes" in refused.stderr
     assert "--swaps-by=surprise or cosine" in refused.stderr

@@ -58,6 +58,9 @@ def test_all_kinds_have_one_scale_on_which_every_head_is_seen() -> None:
     spec = effects_figure(comparison, None)
     (drawn,) = (trace for trace in spec.drawn(LIGHT).data if trace.type == "heatmap")
     assert (drawn.zmin, drawn.zmax) == (-limit, limit)
+    cells, words = np.array(drawn.z, dtype=float), drawn.colorbar.ticktext
+    assert words[0].startswith("≤") is bool(np.nanmin(cells) < -limit)
+    assert words[-1].startswith("≥") is bool(np.nanmax(cells) > limit)
     layer, head, _ = comparison.effects[0].ranked()[0]
     assert f"largest for layer {layer}, head {head}" in spec.alt
     marks = [shape for shape in spec.drawn(LIGHT).layout.shapes if shape.type == "rect"]

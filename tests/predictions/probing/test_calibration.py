@@ -238,12 +238,12 @@ def test_a_multi_label_head_is_calibrated_by_label(tmp_path: Path) -> None:
     ("labels", "values", "message"),
     [
         (["neutral"] * 6, {}, "All 6 texts have the gold label 'neutral'; give texts of at least two"),
-        (["x"] * 5 + ["y"], {}, "No gold label .'x', 'y'. is a label of the head; it has 'contradiction', "),
+        (["x"] * 5 + ["y"], {}, "No gold label .'x', 'y'. is a label of the task head; it has 'contradiction', "),
         ([""] * 6, {}, "No text has a gold label"),
         (
             ["neutral", "entailment", "x", "x", "", ""],
             {},
-            "2 texts with a gold label of the head came; give at least 4",
+            "2 texts with a gold label of the task head; give at least 4",
         ),
         (["neutral"] * 5, {}, "texts is a list of 6 and gold one of 5"),
         (CELLS[:2] * 3, {"bins": 1}, "There is no bins='1' here; give 2 to 50"),
@@ -276,7 +276,7 @@ def test_blank_texts_are_refused_and_labels_of_no_class_are_left_out(tmp_path: P
     assert found.scores.texts == 5
     about = " ".join(found.data.notices)
     assert (
-        "1 text left out whose gold label is none of the head ('?'): 'contradiction', 'entailment', 'neutral'." in about
+        "1 text left out whose gold label the task head lacks ('?'): 'contradiction', 'entailment', 'neutral'." in about
     )
     assert "Only one text has the gold label 'contradiction', which tells little about it." in about
 

@@ -167,9 +167,7 @@ def test_gold_labels_that_no_head_has_leave_the_agreement() -> None:
     found = answer_comparison(predictions(["NEGATIVE"]), predictions(["NEUTRAL"], model="b"), ["sport"])
     assert (found.gold, found.agreement) == (None, 0)
     assert found.kinds == ("changed",)
-    assert found.notices == (
-        "No gold label ('sport') is a label of these heads, so no answer is called right or wrong.",
-    )
+    assert found.notices == ("No gold label ('sport') is a label of these task heads, so no answer is right or wrong.",)
 
 
 def test_what_cannot_be_compared_gets_one_sentence() -> None:

@@ -220,7 +220,7 @@ def test_numbers_and_capitals_of_labels_are_read_and_unknown_types_are_said() ->
     named = model.tags(WORDS, GOLD).data
     assert model.tags(WORDS, numbers).data.gold == model.tags(WORDS, small).data.gold == named.gold
     other = model.tags(WORDS, [*GOLD[:2], [*GOLD[2][:5], "B-MISC"]])
-    assert "The head has no label for gold entities of 'MISC', so it misses them all." in other.notices
+    assert "The task head has no label for gold entities of 'MISC', so it misses them all." in other.notices
     assert other.labels(3).labels[-2:].tolist() == [-100, -100]
 
 
@@ -230,7 +230,7 @@ def test_numbers_and_capitals_of_labels_are_read_and_unknown_types_are_said() ->
         ([["a", "b"]], [["O"]], "Sentence 1 has 2 words and 1 tag"),
         ([["a"], ["b"]], [["O"]], "words has 2 sentences and labels 1"),
         ([["a", "b"]], [["O", "O"]], "All words have the gold tag 'O'"),
-        ([["a", "b"]], [["O", "X"]], "No gold tag ('X') is of the head"),
+        ([["a", "b"]], [["O", "X"]], "No gold tag ('X') is of the task head"),
         ([["a", "b"]], [["0", "7"]], "There is no label 7 in"),
         ([[]], [[]], "or one without words"),
         ([], [], "There is no sentence"),

@@ -40,7 +40,7 @@ def test_labels_are_known_by_any_capitals_and_by_their_place() -> None:
         two = gold_scores(predictions([labels[1], labels[0]], labels=labels), ["True", "False"])
         assert two.accuracy == 1
     assert gold_scores(predictions(["1.0", "2.0"], labels=("1.0", "2.0")), ["1", "2"]).accuracy == 1
-    assert "no class of this head ('3', '0')" in gold_scores(answers, ["3", "0", "NEUTRAL"]).notices[0]
+    assert "no class of this task head ('3', '0')" in gold_scores(answers, ["3", "0", "NEUTRAL"]).notices[0]
 
 
 def test_numbers_are_not_right_or_wrong() -> None:
@@ -55,7 +55,7 @@ def test_an_unknown_label_is_a_mistake_and_an_empty_one_no_comparison() -> None:
     assert scores.accuracy == 0.5
     assert scores.compared.tolist() == [0, 1]
     assert scores.mistakes.tolist() == [0]
-    assert scores.notices[0].startswith("1 text with a gold label that is no class of this head ('mixed')")
+    assert scores.notices[0].startswith("1 text with a gold label that is no class of this task head ('mixed')")
     assert scores.notices[0].endswith(f"Its classes are {', '.join(map(repr, LABELS))}.")
     assert scores.notices[1] == "1 text without a gold label left out of the comparison."
 
@@ -73,7 +73,7 @@ def test_words_are_right_or_wrong_but_for_capitals() -> None:
     ("answers", "labels", "task", "gold", "words"),
     [
         (["POSITIVE"], LABELS, "probe", [""], "The gold column is empty"),
-        (["Ann (PER)"], (), "token-classification", ["PER"], "this head gives none"),
+        (["Ann (PER)"], (), "token-classification", ["PER"], "this task head gives none"),
         (["NEUTRAL"] * 300, LABELS, "probe", [str(n) for n in range(5, 305)], "have 303 different labels"),
     ],
 )

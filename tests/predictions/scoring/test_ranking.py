@@ -184,8 +184,8 @@ def test_a_sigmoid_is_one_from_this_logit_on(name: str, least: float) -> None:
         (CLASS, {"num_labels": 1}, ranking_options(QUERY, TEXTS, "good", "own"), "no class 'good'"),
         (CLASS, named("a", "b"), ranking_options(QUERY, TEXTS, "", "own"), "name one that ranks"),
         (CLASS, named(*NAMES), ranking_options(QUERY, TEXTS, "good", "own"), "no class 'good'"),
-        (CLASS, named(*NAMES), ranking_options(QUERY, TEXTS, "", "own", "masked-lm"), "a head for masked-lm"),
-        ("masked-lm", {}, ranking_options(QUERY, TEXTS, "", "own"), "a head for masked-lm"),
+        (CLASS, named(*NAMES), ranking_options(QUERY, TEXTS, "", "own", "masked-lm"), "a task head for masked-lm"),
+        ("masked-lm", {}, ranking_options(QUERY, TEXTS, "", "own"), "a task head for masked-lm"),
         ("base", {}, ranking_options(QUERY, TEXTS, "", "own"), "no such head"),
     ],
 )

@@ -379,11 +379,11 @@ def test_texts_that_no_checkpoint_can_read_are_one_sentence(training: Training, 
         AutoTokenizer.from_pretrained(place).save_pretrained(base / place.name)
     for ask, message in (
         (lambda: training.follow(" "), "The text is empty"),
-        (lambda: training.scores(TEXTS, ["cat"] * len(TEXTS)), r"No gold label \('cat'\) is a class of the head"),
+        (lambda: training.scores(TEXTS, ["cat"] * len(TEXTS)), r"No gold label \('cat'\) is a class of the task head"),
         (lambda: training.scores(TEXTS, GOLD[:2]), "give one for each"),
         (lambda: training.scores(TEXTS, [""] * len(TEXTS)), "no text has a label"),
         (lambda: training.layers(TEXTS[:3]), "at least 4"),
-        (lambda: open_training(base).follow(TEXT), "no head that answers one text"),
+        (lambda: open_training(base).follow(TEXT), "no task head that answers one text"),
     ):
         with pytest.raises(BertvizError, match=message):
             ask()

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bertviz_core.questions.texts.tokens import rewritten
 from bertviz_core.text import escape_controls, is_right_to_left, shortened
 from bertviz_core.trace.pieces import text_pieces
 from bertviz_core.trace.results import Piece, PieceRun, Tokens
@@ -135,3 +136,19 @@ def test_what_acts_on_a_page_is_named() -> None:
         False,
         False,
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "token", "words"),
+    [
+        ("I", "i", "makes capitals small: 'I' becomes the token 'i'."),
+        ("Caf\u00e9", "cafe", "makes capitals small and drops accents: 'Caf\u00e9' becomes the token 'cafe'."),
+        ("\u00e9", "e", "drops accents: '\u00e9' becomes the token 'e'."),
+        ("\u00c9", "\u00e9", "makes capitals small: '\u00c9' becomes the token '\u00e9'."),
+        ("I", "I", ""),
+        ("\u00e9", "\u00c3\u00a9", ""),  # bytes of UTF-8 in a byte-level vocabulary
+    ],
+)
+def test_what_the_tokenizer_rewrites_is_said_with_an_example(text: str, token: str, words: str) -> None:
+    read = replace(tokens(text, [(0, len(text))], [0]), tokens=("[CLS]", token, "[SEP]"))
+    assert rewritten(text_pieces(read)) == (f"Before it cuts, this tokenizer {words}" if words else "")

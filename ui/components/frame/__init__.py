@@ -142,6 +142,7 @@ def found_texts(state: Any) -> dict[str, str]:
 
 OTHER_SENSE = {
     "checkpoint": ("head", "position"),
+    "predictions": ("head",),
     "representations": ("component",),
     "sentences": ("component", "embedding", "position"),
 }

@@ -43,7 +43,8 @@ function marked(place, { pattern, words }) {
     if (node.parentElement.closest(LEFT_OUT) || node.parentElement.closest(TEXTS) !== place) continue;
     for (const hit of node.data.matchAll(pattern)) {
       const word = words.get(hit[0].toLowerCase());
-      if (found.has(word)) continue;
+      // After "task head" a head is that one, which the meaning of "head" says it is not.
+      if (found.has(word) || [...found.keys()].some((other) => word.meaning.includes(`not the ${other.word}`))) continue;
       const range = document.createRange();
       range.setStart(node, hit.index);
       range.setEnd(node, hit.index + hit[0].length);
@@ -111,10 +112,11 @@ function list(view) {
 
 // All words, those of this page first; or those found, with the term in the word itself before in its meaning.
 function fill({ search, count, found, marks, all }) {
-  const term = search.value.trim().toLowerCase();
+  const plain = (text) => text.toLowerCase().replaceAll("-", " ");
+  const term = plain(search.value.trim());
   const here = new Set(marks.map(({ word }) => word));
-  const named = ({ word }) => word.toLowerCase().includes(term);
-  const explained = (each) => !named(each) && each.meaning.toLowerCase().includes(term);
+  const named = ({ word, forms }) => [word, ...forms].some((form) => plain(form).includes(term));
+  const explained = (each) => !named(each) && plain(each.meaning).includes(term);
   const sections = term
     ? [["Words", all.filter(named)], ["In the meaning", all.filter(explained)]]
     : [

@@ -89,7 +89,7 @@ function draw(card, data) {
   const title = made("p", "title", made("span", "where", `${data.lesson}, `), made("span", "where count", data.count));
   title.append(made("strong", "", data.title));
   const ways = made("nav", "ways", ...data.ways.map((link, at) => linked(link, `way${at}`)));
-  ways.setAttribute("aria-label", "Steps of the tour");
+  ways.setAttribute("aria-label", "Steps of the lesson");
   if (data.end && (data.summary || data.onward)) ways.append(opener("end", "Sum up", "main"));
   ways.append(opener("steps", "All steps"));
   if (data.present) ways.append(linked({ label: "Present", address: data.present, carried: [] }, "present"));
@@ -118,7 +118,7 @@ function end(data) {
 
 function steps(data) {
   const list = made("nav", "list", ...data.steps.map((link, at) => linked(link, `step${at}`)));
-  list.setAttribute("aria-label", "All steps of the tour");
+  list.setAttribute("aria-label", "All steps of the lesson");
   const author = data.author ? ` By ${data.author}.` : "";
   return made("div", "panel steps", made("p", "", `Each step is a link of its own.${author}`), list);
 }

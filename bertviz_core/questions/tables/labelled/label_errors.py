@@ -13,8 +13,8 @@ from bertviz_core.text import counted, escape_controls, quoted
 MOST = 20
 """Most suspects that are printed."""
 OPINIONS = {
-    "probe": "The likely label of a text is that of a probe that was fitted without it, not of a head of the model.",
-    "head": "The likely label of a text is that of the model's own head.",
+    "probe": "The likely label of a text is that of a probe fitted without it, not of a task head of the model.",
+    "head": "The likely label of a text is that of the model's own task head.",
 }
 """Where the probabilities come from -> whose opinion the likely labels are."""
 

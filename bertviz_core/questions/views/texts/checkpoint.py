@@ -92,7 +92,7 @@ def difference_code(difference: HeadDifference, source: ModelSource) -> str:
 def added_words(difference: HeadDifference) -> str:
     """The difference in one line of numbers."""
     if difference.architecture == difference.base_architecture:
-        return f"**{difference.total:,}** parameters: this is the base model itself, without a head."
+        return f"**{difference.total:,}** parameters: this is the base model itself, without a task head."
     steps = [f"+{difference.added:,} added"]
     if difference.removed:
         steps.append(f"−{difference.removed:,} left out")
@@ -119,7 +119,7 @@ MOVED = (
 )
 FOLLOWED_TEXT = (
     "Every checkpoint is loaded as a model, one after another, and reads the text as on the page *Predictions*: the "
-    "probabilities are the softmax of the head's logits. The surprise of a masked-LM head is the mean of "
+    "probabilities are the softmax of the task head's logits. The surprise of a masked-LM head is the mean of "
     "`-log p(token | all others)` over the tokens, each masked in turn (Salazar et al. 2020). The cosine is that of "
     "the two texts, each embedded by itself as the checkpoint specifies. A dotted line marks a checkpoint whose answer "
     "differs from that of the previous checkpoint; when between the two it changed is not known."
@@ -141,8 +141,8 @@ FOLLOWED_LAYERS = (
     "looks at all alike."
 )
 NO_GOLD_TEXTS = (
-    "Give texts with gold labels that are classes of the head: under **Texts**, write a label, a tab and a text on "
-    "each line, or choose a file and its column."
+    "Give texts with gold labels that are classes of the task head: under **Texts**, write a label, a tab and a text "
+    "on each line, or choose a file and its column."
 )
 WEIGHTS = (
     f"Every tensor is read from its safetensors file in pieces of {PIECE_NUMBERS:,} numbers, whatever its format, and "
@@ -191,19 +191,19 @@ LAYERS = (
 )
 WRITE_TEXTS = "Write at least 4 texts, one a line; some dozens are better."
 ANSWERS = (
-    "Both heads answer every text. Accuracy is the share of texts whose answer is the gold label, macro-F1 the mean F1 "
-    "of the classes that occur. The 95% interval of a difference comes from a paired bootstrap: as many texts are "
-    "drawn with replacement, 5,000 times, the two answers to a text always together, and the middle 95% of the "
+    "Both task heads answer every text. Accuracy is the share of texts whose answer is the gold label, macro-F1 the "
+    "mean F1 of the classes that occur. The 95% interval of a difference comes from a paired bootstrap: as many texts "
+    "are drawn with replacement, 5,000 times, the two answers to a text always together, and the middle 95% of the "
     "differences are taken. McNemar's exact test asks how often as uneven a split of mended and broken texts would "
     "occur if each were as likely as the other; texts that both answer right or both wrong do not count. A small p is "
     "no large difference. Labels are matched by their names."
 )
 NO_HEAD = (
-    "Answers are compared between two checkpoints whose heads give one class per text, such as two classifiers. Choose "
-    "the first under **Model** and the second under **Compare with**."
+    "Answers are compared between two checkpoints whose task heads give one class per text, such as two classifiers. "
+    "Choose the first under **Model** and the second under **Compare with**."
 )
 PROBED_INSTEAD = (
-    "A probe shows what the vectors of a model without a head tell about the labels: a linear classifier that is "
+    "A probe shows what the vectors of a model without a task head tell about the labels: a linear classifier that is "
     "trained on them here and tried on texts that it was not trained on. Where it is as good as the other model's "
     "head, vectors that were never fine-tuned separate these classes as well."
 )
@@ -211,7 +211,7 @@ NO_TEXTS = (
     "Write texts, one a line, or a label, a tab and a text. Copied from two columns of a spreadsheet they have it."
 )
 NO_LABELS = (
-    "Without gold labels that the heads have, only the answers are compared with each other. With them, accuracy, "
+    "Without gold labels that the task heads have, only the answers are compared with each other. With them, accuracy, "
     "macro-F1, and mended and broken texts are shown: choose the column of a file that has them, or write a label and "
     "a tab in front of each text."
 )

@@ -68,31 +68,31 @@ NOT_SPLADE = (
     "weights show what the head has in mind, and are no search index."
 )
 HOW: Mapping[Scoring, str] = {
-    "softmax": "The head makes one number, a logit, for each class. `p = exp(logit) / Σ exp(logit)`: the classes "
+    "softmax": "The task head makes one number, a logit, for each class. `p = exp(logit) / Σ exp(logit)`: the classes "
     "exclude each other, and their probabilities sum to 1.",
-    "sigmoid": "The head makes one number, a logit, for each class, and every class is a question of its own: "
+    "sigmoid": "The task head makes one number, a logit, for each class, and every class is a question of its own: "
     "`p = 1 / (1 + exp(−logit))`. Several classes may be likely at once, or none; the dashed line is 0.5.",
-    "number": "The head is a regression: its output is the answer itself, in the unit of what it was trained on, and "
-    "no probability.",
+    "number": "The task head is a regression: its output is the answer itself, in the unit of what it was trained on, "
+    "and no probability.",
 }
 """How the outputs are processed."""
-READ = "The head reads the state of the whole text, mostly that of its first token. "
+READ = "The task head reads the state of the whole text, mostly that of its first token. "
 NEXT = (
     "Pre-training included the question whether the second text followed the first in its document, or came from "
     "another one. Two logits of the pooled `[CLS]` answer it: `p = exp(logit) / Σ exp(logit)`. A topic is easier to "
-    "notice than a thread, so the head mostly says whether both texts are about the same (Devlin et al. 2019; Liu et "
-    "al. 2019)."
+    "notice than a thread, so the task head mostly says whether both texts are about the same (Devlin et al. 2019; Liu "
+    "et al. 2019)."
 )
 TAGS = (
-    "The head turns the last state of every token into one logit for each tag; `p = softmax(logits)`, and the "
+    "The task head turns the last state of every token into one logit for each tag; `p = softmax(logits)`, and the "
     "likeliest tag is the token's. Tokens become entities as transformers' `aggregation_strategy` does it: **none** "
     "lists tokens; **simple** joins neighbours of one tag, a `B-` begins anew; **first**, **average** and **max** "
     "first give all pieces of a word one tag. An entity's score is the mean over its tokens or words."
 )
 ANSWERS = (
-    "For every token the head makes two logits: to be the first of the answer, and the last. An answer is the span of "
-    "the context, within the longest length, with the greatest sum of both. `score = p(first) p(last)`, each a softmax "
-    "over the tokens of the context. A context that is too long for one run is read in windows that overlap."
+    "For every token the task head makes two logits: to be the first of the answer, and the last. An answer is the "
+    "span of the context, within the longest length, with the greatest sum of both. `score = p(first) p(last)`, each a "
+    "softmax over the tokens of the context. A context that is too long for one run is read in windows that overlap."
 )
 MAP = "Every cell is one span: its colour is `ln p(first) + ln p(last)`. Grey: ends before it begins, or is too long."
 CHANGE = (
@@ -124,11 +124,11 @@ SEVERAL_TEXTS = (
     "Texts of like length are run together; what is padded is cut off again, so a text's answer does not depend on its "
     "neighbours. Accuracy is the share of texts whose answer is the gold label. A class's F1 is "
     "`2 hits / (times it is gold + times it is answered)`, macro-F1 the mean over the classes that occur. A label is "
-    "compared without regard to capitals; one that is no class of the head counts as a mistake."
+    "compared without regard to capitals; one that is no class of the task head counts as a mistake."
 )
 WORD_SWAPS = (
     "Each word of a pair is put into the slot `{}` of each template, as it is written, and the model reads both texts. "
-    "*classes*: the probability of a class, as in **Classes** (of a head that answers with a number, its logit). "
+    "*classes*: the probability of a class, as in **Classes** (of a task head that answers with a number, its logit). "
     "*surprise*: of a masked-LM head, the mean over the tokens of `−log p(token | all others)`, as in **Surprise**, "
     "and the pseudo-log-likelihood, minus their sum (Salazar et al. 2020), which is lower for longer texts. The "
     "difference is that of the second word minus that of the first. *cosine*: of the vectors of both texts, as in "
@@ -144,7 +144,7 @@ LABEL_ERRORS = (
     "texts, estimate for each two classes, those with the largest difference of probabilities; *both* only those of "
     "them with the least probabilities of their label. Self-confidence is `p(given)`, the normalized margin "
     "`(p(given) − max p(other) + 1) / 2`. The probabilities are those of probes (logistic regression on sentence "
-    "vectors) that were fitted on the other parts of the texts, or of the model's own head. Nothing is changed: a "
+    "vectors) that were fitted on the other parts of the texts, or of the model's own task head. Nothing is changed: a "
     "suspect may be right, and a wrong label may be none."
 )
 NO_GOLD = (
@@ -180,8 +180,8 @@ GOLD_LABELS = (
     "loss leaves out; or all pieces have it, where I- follows B-."
 )
 NO_EXAMPLE = (
-    "The labels of this head are none of the example's (persons, places, organizations): under **Sentences**, type or "
-    "upload words with its tags, such as {}."
+    "The labels of this task head are none of the example's (persons, places, organizations): under **Sentences**, "
+    "type or upload words with its tags, such as {}."
 )
 LABELS = {
     "sequence-classification": "AutoModelForSequenceClassification",
@@ -306,7 +306,7 @@ def class_words(prediction: ClassPrediction) -> str:
     """The answer in a line."""
     best = escape_markdown(prediction.labels[prediction.best])
     if prediction.probabilities is None:
-        return f"The head gives the number **{float(prediction.logits[prediction.best]):.4f}** ({best})."
+        return f"The task head gives the number **{float(prediction.logits[prediction.best]):.4f}** ({best})."
     share = f"**{float(prediction.probabilities[prediction.best]):.3f}**"
     if prediction.scoring == "softmax":
         return f"The likeliest of {len(prediction.labels):,} classes is **{best}**, with probability {share}."

@@ -121,8 +121,8 @@ THREE_HEADS = (
     "the model's files; FlagEmbedding cuts them at 512 tokens unless it is told otherwise."
 )
 RANKED_BY_HEAD = (
-    "The head reads the query and each text together, as one input, and gives a logit. A head with one output is a "
-    "cross-encoder (Nogueira and Cho 2019): its score is the activation that the checkpoint's settings name, the "
+    "The task head reads the query and each text together, as one input, and gives a logit. A head with one output is "
+    "a cross-encoder (Nogueira and Cho 2019): its score is the activation that the checkpoint's settings name, the "
     "sigmoid by default, as in sentence-transformers. A causal model that answers yes or no, such as Qwen3-Reranker, "
     "reads both in a chat template, and its logit is that of the token yes minus that of no, in the place of the next "
     "token: the sigmoid of the difference is the softmax over both. Of a head for natural language inference, whose "

@@ -23,7 +23,20 @@ from bertviz_core.questions.texts.background import (
     two_backgrounds,
 )
 from bertviz_core.questions.texts.sentences import closest_pairs, sentence_plan, vector_options
-from bertviz_core.questions.view import Ask, Figure, Folded, Later, Notices, Part, Section, Table, Text
+from bertviz_core.questions.view import (
+    LONGEST_LINKED,
+    Ask,
+    Figure,
+    Folded,
+    Later,
+    Link,
+    Links,
+    Notices,
+    Part,
+    Section,
+    Table,
+    Text,
+)
 from bertviz_core.questions.views.texts import sentences as texts
 from bertviz_core.sentences.analysis.background import LEAST_TEXTS
 from bertviz_core.sentences.analysis.results import BACKGROUNDS, Background
@@ -222,6 +235,28 @@ def cosine_parts(opened: Opened, ask: Ask, cosine: float) -> Iterator[Part]:
     scale: Scale[Background] = Scale(lambda: ask(background, Options()).result)
     later = scale.later(lambda pairs: [Text(f"The cosine **{decimals(cosine)}** is {rank_words(pairs, cosine)}.")])
     yield later if is_quick(opened, Options()) else Folded(LABEL, "words_background_figure", lambda: [later])
+
+
+def other_shares(page: str, model: str, text: str, pair: str) -> Iterator[Part]:
+    """What the shares of a cosine on another page are, in words and with a link."""
+    if page == "sentences":
+        words = (
+            "A word's share here counts what it changes in the vectors of the other words, too. Token contributions "
+            "divides the cosine of one run among pairs of tokens: there a word counts with its own vectors alone, so "
+            "that the signs may differ."
+        )
+        lines = "\n".join(" ".join(each.split()) for each in (text, pair))
+        label, values = "Token contributions", {"view": "Token contributions", "source": "typed", "sentences": lines}
+    else:
+        words = (
+            "A word counts here with its own vectors alone. Words that matter takes the word away, which changes the "
+            "vectors of the other words, too, so that the signs may differ."
+        )
+        label, values = "Words that matter", {"text": text, "pair": pair, "target": "cosine"}
+    yield Text(words, "caption")
+    if len(text) + len(pair) <= LONGEST_LINKED:
+        links = [Link.to(f"The same texts in {label}", page, {"model": model, **values})]
+        yield Links(f"{page}_shares", "Other shares of the cosine", links)
 
 
 LISTED = replace(BACKGROUND, applies=lambda _, options: len(set(options.texts)) >= LEAST_TEXTS)
