@@ -181,7 +181,7 @@ class Chart {
   async drawing({ figure, font, least, medium, selection, width }) {
     const plotly = await plotlyModule(), page = this.place;
     const own = page.data ? { data: page.data, layout: page.layout } : this.figure;
-    const other = figure && carried(JSON.parse(figure), own), { data, layout } = unselected(other ?? own, selection);
+    const other = figure && carried(JSON.parse(figure), own, this.figure.layout), { data, layout } = unselected(other ?? own, selection);
     // As large as on the page; a figure drawn for the file alone has a page's width at least, and its own height.
     const asOnPage = !other || (page.clientWidth >= least && !medium);
     const size = { width: asOnPage ? page.clientWidth : width, height: (!asOnPage && layout.height) || page.clientHeight };
@@ -220,12 +220,11 @@ function fullScreen(place) {
   return { name: "Full screen", title: "Full screen", icon, click };
 }
 
-// The figure of another theme as the reader has moved it on the page: part of an axis, opened module.
-function carried(figure, own) {
+// The figure of another theme or width as the reader has moved it on the page: part of an axis, opened module.
+function carried(figure, own, first) {
   for (const [name, axis] of Object.entries(own.layout)) {
-    if (AXIS.test(name) && axis?.range && figure.layout[name]) {
-      Object.assign(figure.layout[name], { range: axis.range, autorange: axis.autorange ?? false });
-    }
+    const isMoved = AXIS.test(name) && axis?.range && !axis.autorange && String(axis.range) !== String(first[name]?.range);
+    if (isMoved && figure.layout[name]) Object.assign(figure.layout[name], { range: axis.range, autorange: false });
   }
   figure.data.forEach((trace, index) => {
     if (own.data[index]?.level) trace.level = own.data[index].level;
