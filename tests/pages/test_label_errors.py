@@ -127,7 +127,7 @@ def test_calibration_begins_with_the_head_unless_the_reader_chose_a_probe() -> N
     assert source(at) == "probe"
     assert source(shown(at, "Calibration")) == "head"
     at.button_group(key="probabilities_from").set_value("probe").run()
-    assert any("+ probe (a probe, not the model's head) is" in visible_text(each.value) for each in at.markdown)
+    assert any("+ probe (not the model's head) is" in visible_text(each.value) for each in at.markdown)
     (drawn,) = [each.figure for each in sent_charts(at) if each.key == "predictions_calibration"]
     assert " of a probe, not of the model's head, on 80" in str(drawn["layout"]["title"])
     for view in ("Label errors", "Calibration"):

@@ -33,7 +33,7 @@ def sure_words(calibration: Calibration) -> str:
     apart = f"{'too sure' if mean > high else 'not sure enough'} by {decimals(abs(mean - scores.accuracy), 2)}"
     equal = f"as sure as it is right, as far as {counted(scores.texts, 'text')} can tell"
     right = f"{decimals(scores.accuracy, 2)} of the answers are right"
-    instead = " (a probe, not the model's head)" if calibration.in_place_of_head else ""
+    instead = " (not the model's head)" if calibration.in_place_of_head else ""
     return (
         f"{calibration.model}{instead} is {equal if low <= mean <= high else apart}: the mean probability of its "
         f"answers is {decimals(mean, 2)}, and {right} "
