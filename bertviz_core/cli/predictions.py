@@ -65,7 +65,7 @@ from bertviz_core.questions.tables.predictions import (
 from bertviz_core.questions.texts.sentences import POOLING, STATE
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.settings import DEFAULT_MODEL
-from bertviz_core.text import quoted
+from bertviz_core.text import escape_controls, quoted
 
 TEXT_HELP = f"The text, or the question; {DASH_HELP}"
 TextsArgument = Annotated[str | None, typer.Argument(metavar="TEXT", help=TEXT_HELP, callback=typed_text)]
@@ -136,14 +136,15 @@ def _score_keys(result: tuple[TextPredictions, GoldScores]) -> dict[str, Any]:
     answers, scores = result
     columns = (scores.gold, answers.answers, answers.scores, answers.texts)
     rows = [dict(zip(SCORED, row, strict=True)) for row in zip(*columns, strict=True)]
-    return {**fields(scores, "accuracy macro_f1 classes confusion mistakes"), "predictions": rows}
+    return {**fields(scores, "accuracy macro_f1 classes confusion mistakes shared"), "predictions": rows}
 
 
 def _score_lines(result: tuple[TextPredictions, GoldScores]) -> list[str]:
     """The scores, and the errors in descending order of confidence."""
     shown, (_, scores) = _score_keys(result), result
     wrong = [shown["predictions"][at] for at in scores.mistakes.tolist()]
-    return [f"accuracy {scores.accuracy:.4f} macro_f1 {scores.macro_f1:.4f}", "", *table(wrong, SCORED, "llrl")]
+    first = [f"accuracy {scores.accuracy:.4f} macro_f1 {scores.macro_f1:.4f}", escape_controls(scores.shared_words())]
+    return [*filter(None, first), "", *table(wrong, SCORED, "llrl")]
 
 
 QueryArgument = Annotated[str, typer.Argument(metavar="QUERY", help=f"The query; {DASH_HELP}", callback=typed_text)]

@@ -90,7 +90,7 @@ def test_the_map_has_the_effects_of_a_model_without_each_head() -> None:
         assert values[layer, head] == pytest.approx(cosine_without((layer, head)) - clean, abs=1e-5)
     layer, head = np.unravel_index(np.abs(values[:, :HEADS]).argmax(), (LAYERS, HEADS))
     assert f"Layer {layer}, head {head}:" in page_text(at)
-    assert f"is **{decimals(clean)}** with all heads" in page_text(at)
+    assert f"is **{decimals(clean, 3)}** with all heads" in page_text(at)
     assert f"taken away **{decimals(cosine_without((int(layer), int(head))))}**" in page_text(at)
     zero, mean, gradient = (values[:, start : start + HEADS].ravel() for start in (0, HEADS + 3, 2 * HEADS + 6))
     matrix = np.corrcoef([zero, mean, gradient])
@@ -258,7 +258,7 @@ def test_a_word_is_a_target() -> None:
     (paris,) = tokenizer("paris", add_special_tokens=False)["input_ids"]
     with torch.no_grad():
         log_p = model(**tokenizer("The capital of France is [MASK].", return_tensors="pt")).logits[0].log_softmax(-1)
-    assert f"is **{decimals(float(log_p[6, paris]))}** with all heads" in page_text(at)
+    assert f"is **{decimals(float(log_p[6, paris]), 3)}** with all heads" in page_text(at)
     assert "target_word" not in at.query_params
 
 

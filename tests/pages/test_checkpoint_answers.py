@@ -16,7 +16,7 @@ from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.labels import NAMES, TAGS, named
-from tests.pages.opened import metrics, opened, visible_text
+from tests.pages.opened import metrics, opened, visible_text, with_probes
 from tests.pages.snippets import Printed, chart, check_view, close
 from ui.widgets import run_model as answers
 
@@ -134,6 +134,8 @@ def test_a_probe_answers_for_a_base_without_a_head(right_answers: tuple[list[str
     assert any(
         each.startswith(f"**bare**: a probe on its vectors is right on up to {np.max(accuracy):.1f}%") for each in words
     )
+    words = [visible_text(each.value) for each in with_probes(at).markdown]  # that of the first is trained last
+    assert sum("a probe on its vectors is right on up to" in each for each in words) == 2
 
 
 def test_the_example_set_has_labels_that_these_heads_lack() -> None:

@@ -15,6 +15,7 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.view import Cell
 from bertviz_core.questions.views.labelled.label_errors import joint_parts, suspects_by_cell
+from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.two_tokenizers import opened_model
 from tests.pages.opened import opened, visible_text
@@ -26,6 +27,8 @@ TEXTS = [f"{word} {place}" for place in range(3) for word in WORDS]
 LABELS = [("good", "bad")[(place % len(WORDS) > 3) != (place in (2, 12))] for place in range(len(TEXTS))]
 """By the word but for two."""
 LINES = "\n".join(f"{label}\t{text}" for label, text in zip(LABELS, TEXTS, strict=True))
+
+MODEL = "negations/checkpoint-80"
 
 pytestmark = pytest.mark.usefixtures("patience")
 
@@ -109,6 +112,26 @@ def test_a_model_without_the_classes_has_no_link_and_no_choice_of_probabilities(
     assert not at.error
     assert links(at) == []
     assert not [each for each in at.button_group if each.label == "Probabilities of"]
+
+
+def test_calibration_begins_with_the_head_unless_the_reader_chose_a_probe() -> None:
+    def source(at: AppTest) -> str:
+        assert not at.error
+        return str(next(each.value for each in at.button_group if each.label == "Probabilities of"))
+
+    def shown(at: AppTest, view: str) -> AppTest:
+        at.query_params["view"] = view
+        return at.run()
+
+    at = opened("predictions", model=MODEL, view="Label errors")
+    assert source(at) == "probe"
+    assert source(shown(at, "Calibration")) == "head"
+    at.button_group(key="probabilities_from").set_value("probe").run()
+    assert any("+ probe (not the model's head) is" in visible_text(each.value) for each in at.markdown)
+    (drawn,) = [each.figure for each in sent_charts(at) if each.key == "predictions_calibration"]
+    assert " of a probe, not of the model's head, on 80" in str(drawn["layout"]["title"])
+    for view in ("Label errors", "Calibration"):
+        assert source(shown(at, view)) == "probe"
 
 
 @pytest.mark.parametrize(

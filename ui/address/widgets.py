@@ -21,11 +21,15 @@ BOUND: Mapping[str, Any] = {"bind": "query-params", "persist_state": "session"}
 def choice(param: Param, label: str, options: Sequence[T], **more: Any) -> T:
     """Show a few options side by side, one of which is always selected; those that apply here, the default first."""
     keep_among(param.key, options, options[0])
+    _begin_with_default(param.key, options)
     _write_brought(param.key, options[0], more)
     chosen: T | None = st.segmented_control(
         label, options, default=options[0], required=True, key=param.key, **BOUND, **more
     )
-    return chosen or options[0]
+    value, others = chosen or options[0], f"{param.key}_of_reader"
+    if value != stored(others):
+        store(others, None if value == options[0] else value)
+    return value
 
 
 def select(param: Param, label: str, options: Sequence[T], first: T | None = None, **more: Any) -> T:
@@ -117,6 +121,14 @@ def several(param: Param, label: str, options: Sequence[str], first: Sequence[st
         store(param.key, [each for each in options if each in chosen] or list(first))
     shown: dict[str, Any] = {"format_func": param.shown, "max_selections": param.most or None}
     return list(map(str, st.multiselect(label, options, list(first), key=param.key, **shown, **BOUND, **more)))
+
+
+def _begin_with_default(key: str, options: Sequence[str]) -> None:
+    """Where another view or model has another default among the same options, keep only what the reader chose."""
+    before = stored(f"{key}_options", options)
+    store(f"{key}_options", options)
+    if before[0] != options[0] and set(before) == set(options) and stored(key) == before[0]:
+        store(key, stored(f"{key}_of_reader") or options[0])
 
 
 def _write_brought(key: str, default: object, more: Mapping[str, Any]) -> None:

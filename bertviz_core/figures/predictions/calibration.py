@@ -185,6 +185,7 @@ def coverage_lines(calibration: Calibration, label: str, title: str, theme: Them
 def _title(what: str, calibration: Calibration, label: str) -> str:
     of = f" of {shortened(label, 30)}" if label else ""
     models = " and ".join(each.model for each in calibration.both)
+    of += " of a probe, not of the model's head," if calibration.in_place_of_head else ""
     return f"{what}{of} on {counted(calibration.scores.texts, 'labelled text')} — {models}"
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.sentences.results import Pooling
+from bertviz_core.text import counted, quoted
 from bertviz_core.trace.results import Noticed, OfModel, OfTwoModels
 
 LEAST = 10
@@ -138,6 +139,21 @@ class TextPredictions(OfModel):
         return self.task == "sequence-classification" and self.probabilities is None and not self.labels
 
 
+@dataclass(frozen=True, slots=True)
+class SharedWord:
+    """The word whose presence in a text raises the share of mistakes most."""
+
+    word: str
+    mistakes: int
+    """Number of mistakes with the word."""
+    right: int
+    """Number of right answers to texts with the word."""
+    p_value: float
+    """Of Fisher's exact test, one-sided, times the number of tested words (Bonferroni's correction)."""
+    words: int
+    """Number of tested words."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class GoldScores(Noticed):
     """Scores of predicted answers against gold labels."""
@@ -156,6 +172,20 @@ class GoldScores(Noticed):
     """Indices of the texts that have a gold label."""
     gold: tuple[str, ...]
     """Gold label of every text, in the spelling of the classes; "" if there is none."""
+    shared: SharedWord | None = None
+    """What the mistakes share beyond chance; None for nothing."""
+
+    def shared_words(self) -> str:
+        """What the mistakes share, in a sentence; "" for nothing."""
+        if self.shared is None:
+            return ""
+        one, wrong = self.shared, len(self.mistakes)
+        p_value = f"= {one.p_value:.3f}" if one.p_value >= 0.001 else "< 0.001"
+        return (
+            f"{one.mistakes:,} of the {wrong:,} mistakes contain {quoted(one.word, 40)}, of the "
+            f"{counted(len(self.compared) - wrong, 'right answer')} {one.right:,} (Fisher's exact test: p {p_value}, "
+            f"corrected for {counted(one.words, 'word')})."
+        )
 
     @property
     def macro_f1(self) -> float:
@@ -415,6 +445,8 @@ class Calibration(OfModel):
     """One for each label of a multi-label head; a single one, of the answer, for classes that exclude each other."""
     other: "Calibration | None" = None
     """That of a second model on the same texts; None without one."""
+    in_place_of_head: bool = False
+    """Whether it is that of a probe, though the model has a head of its own."""
 
     @property
     def scores(self) -> CalibrationScores:

@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import re
 import warnings
 import zipfile
 from collections import Counter
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from safetensors.numpy import load, save
 from threadpoolctl import threadpool_limits
 
@@ -23,7 +24,14 @@ from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.skeleton import text_config
 from bertviz_core.predictions.classes import softmax
 from bertviz_core.predictions.probing.reading import MAX_CLASSES
-from bertviz_core.predictions.probing.results import GoldScores, LabelledTexts, Probe, ProbeScores, TextPredictions
+from bertviz_core.predictions.probing.results import (
+    GoldScores,
+    LabelledTexts,
+    Probe,
+    ProbeScores,
+    SharedWord,
+    TextPredictions,
+)
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.resources import BLAS_LOCK
 from bertviz_core.sentences.encoding import SentenceRun, batches, plan_layer, sentence_vectors, tokenized
@@ -33,6 +41,9 @@ from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 
 MAX_CONFUSED = 200
 """Maximum number of classes of a confusion matrix; a larger one is unreadable and takes gigabytes."""
+WORDS = re.compile(r"\w+(?:['’]\w+)*")
+LEAST_WITH, CHANCE = 5, 0.05
+"""Least texts with a word that mistakes may share; the greatest p-value of one, which is corrected."""
 
 
 def most_accurate(scores: ProbeScores) -> str:
@@ -75,11 +86,40 @@ def gold_scores(predictions: TextPredictions, gold: Sequence[str]) -> GoldScores
             f"The gold column and the answers have {len(classes):,} different labels; at most {MAX_CONFUSED} are "
             "compared. Choose the column with the classes."
         )
-    return _scored(predictions.scores, classes, spelled, answers, compared, tuple(notices))
+    return _scored(predictions, classes, spelled, answers, compared, tuple(notices))
+
+
+def by_confidence(scores: Float[np.ndarray, " texts"], places: Int[np.ndarray, " some"]) -> Int[np.ndarray, " some"]:
+    """Indices of texts in the order of the probabilities of their answers, the most confident first."""
+    order: np.ndarray = places[np.argsort(-np.nan_to_num(scores[places], nan=-1.0), kind="stable")]
+    return order
+
+
+def shared_word(texts: Sequence[str], wrong: Sequence[bool]) -> SharedWord | None:
+    """The word whose presence raises the share of mistakes most, beyond chance; None without one.
+
+    Words are lower-cased, with apostrophes inside; tested are those in at least five texts
+    by Fisher's exact test, one-sided, with Bonferroni's correction.
+    """
+    from scipy.stats import hypergeom
+
+    among: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
+    for text, is_wrong in zip(texts, wrong, strict=True):
+        among[is_wrong].update(set(WORDS.findall(text.lower())))
+    both, total, mistakes = among[True] + among[False], len(texts), sum(wrong)
+    words = sorted(word for word, count in both.items() if LEAST_WITH <= count < total)
+    having, counts = (np.array([of[word] for word in words]) for of in (among[True], both))
+    p_values = np.minimum(hypergeom.sf(having - 1, total, mistakes, counts) * len(words), 1)
+    raised = having / counts - (mistakes - having) / (total - counts)
+    beyond = np.flatnonzero((p_values <= CHANCE) & (having > 1))
+    if not len(beyond):
+        return None
+    at = int(beyond[raised[beyond].argmax()])
+    return SharedWord(words[at], int(having[at]), int(counts[at] - having[at]), float(p_values[at]), len(words))
 
 
 def _scored(
-    scores: Float[np.ndarray, " texts"],
+    predictions: TextPredictions,
     classes: tuple[str, ...],
     gold: Sequence[str],
     answers: Sequence[str],
@@ -96,15 +136,17 @@ def _scored(
     np.add.at(confusion, tuple(np.array(pairs).T), 1)
     both = confusion.sum(axis=0) + confusion.sum(axis=1)
     wrong = np.array([at for at in compared.tolist() if gold[at] != answers[at]], dtype=np.int64)
-    order = np.argsort(-np.nan_to_num(scores[wrong], nan=-1.0), kind="stable")
+    pairs_of = predictions.pairs or [""] * len(gold)
+    texts = [f"{predictions.texts[at]} {pairs_of[at]}" for at in compared.tolist()]
     return GoldScores(
         classes=classes,
         confusion=confusion,
         accuracy=1.0 - len(wrong) / len(compared),
         f1=2 * confusion.diagonal() / np.maximum(both, 1),
-        mistakes=wrong[order],
+        mistakes=by_confidence(predictions.scores, wrong),
         compared=compared,
         gold=tuple(gold),
+        shared=shared_word(texts, np.isin(compared, wrong).tolist()),
         notices=notices,
     )
 

@@ -29,6 +29,7 @@ from bertviz_core.questions.predictions.label_errors import (
     HEAD,
     PROBABILITIES_FROM,
     PROBE,
+    has_head,
     label_options,
     label_probabilities,
 )
@@ -174,7 +175,8 @@ def calibration(opened: Opened, options: Options, job: Job[Calibration]) -> Answ
     for place, model in enumerate(models):
         done = after(job, place * cost.steps // len(models), cost.steps)
         if options.choice(PROBABILITIES_FROM, HEAD_FIRST) == PROBE:
-            measured.append(calibrated(*_probed(model, options, rows, done), bins))
+            probed = calibrated(*_probed(model, options, rows, done), bins)
+            measured.append(replace(probed, in_place_of_head=has_head(model)))
         else:
             predictions = (
                 answers_of_second(opened, options, rows.texts, rows.pairs, done)

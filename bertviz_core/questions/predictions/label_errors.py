@@ -39,6 +39,9 @@ IN_SAMPLE = (
 )
 
 
+OF_NEAREST = "The nearest texts are by sentence vectors, which the head does not read."
+
+
 def offered_sources(opened: Opened, options: Options) -> Sequence[str]:
     """Where the probabilities may come from: probes, and the head of a model that has all these classes."""
     try:
@@ -156,6 +159,7 @@ def label_probabilities(opened: Opened, options: Options, job: Job[LabelProbabil
                 "take those of a probe."
             )
         classes, notices = predictions.labels, (IN_SAMPLE, *predictions.notices)
+        known = replace(known, notices=(" ".join((OF_NEAREST, *known.notices)),))
         gold = head_places(labelled, classes, opened.name)
         probabilities = np.asarray(predictions.probabilities, dtype=np.float64)
     else:

@@ -33,10 +33,11 @@ from bertviz_core.predictions.probing.results import (
     AnswerComparison,
     GoldComparison,
     GoldScores,
+    ProbeScores,
     TextPredictions,
     WordSwaps,
 )
-from bertviz_core.predictions.probing.scores import most_accurate
+from bertviz_core.predictions.probing.scores import by_confidence, most_accurate
 from bertviz_core.predictions.probing.table import COLUMN, LENGTH, WORD
 from bertviz_core.predictions.run import stored_tasks
 from bertviz_core.questions.models.checkpoints import OTHER
@@ -241,18 +242,27 @@ def _probed_instead(opened: Opened, other: str, listed: TextList) -> Iterator[Pa
         words = f"Its task head is right on {scores.accuracy:.1%} of {counted(len(scores.compared), 'text')}."
         yield Text(f"**{escape_markdown(of.name)}**: {words}")
 
-    def of_base(of: Opened, ask: Ask, _: Options) -> Iterator[Part]:
-        options = labelled_options(labelled, "mean", 0)
-        known = ask(fitted_probes, options)
-        scores = known.result.scores
+    def of_own_vectors(of: Opened, ask: Ask, _: Options) -> Iterator[Part]:
+        yield probed(of, ask(fitted_probes, options).result.scores)
+
+    options = labelled_options(labelled, "mean", 0)
+
+    def probed(of: Opened, scores: ProbeScores) -> Text:
         best = f"{scores.accuracy.mean(axis=1)[scores.best]:.1%}, {most_accurate(scores)}"
-        yield Text(f"**{escape_markdown(of.name)}**: a probe on its vectors is right on up to {escape_markdown(best)}.")
+        return Text(
+            f"**{escape_markdown(of.name)}**: a probe on its vectors is right on up to {escape_markdown(best)}."
+        )
+
+    def of_base(of: Opened, ask: Ask, _: Options) -> Iterator[Part]:
+        known = ask(fitted_probes, options)
+        yield probed(of, known.result.scores)
         of_figure = explained(PROBES, fitted_probes, of, options)
         yield Figure.of(probe_figure, known, f"probe accuracy {of.name}", **of_figure)
 
     yield Text(PROBED_INSTEAD)
     yield OtherModel(head.name, of_head)
     yield OtherModel(base.name, of_base)
+    yield OtherModel(head.name, of_own_vectors)
 
 
 def _class_task(opened: Opened) -> str:
@@ -327,14 +337,14 @@ def _listed(
     if label != ANY:
         columns = [*compared.answers, *(() if compared.gold is None else (compared.gold.first.gold,))]
         places = [place for place in places if any(column[place] == label for column in columns)]
-    frame = answer_comparison_frame(compared)
-    yield TableFiles(lambda: frame, "checkpoint_answered", f"answers {compared.first} {compared.second}")
     if not places:
         yield Text("No text is of this kind, label and slice.", "caption")
         return
+    frame = answer_comparison_frame(compared).iloc[places]
+    yield TableFiles(lambda: frame, "checkpoint_answered", f"answers {compared.first} {compared.second}")
     formats = {"first probability": "%.3f", "second probability": "%.3f"}
     alt = "The texts with the answers of both models"
-    yield _table_of(frame.iloc[places], alt, "answers_table", OPENED, formats)
+    yield _table_of(frame, alt, "answers_table", OPENED, formats)
     models = {"first": opened.name, **({} if second is None else {"second": second})}
     yield Section((_one_of(OPENED, len(places)),), partial(_compared_text, compared, places, models))
 
@@ -365,7 +375,7 @@ def confusion_parts(gold: Answer[GoldScores], name: str) -> Iterator[Part]:
     scores = gold.result
     words = (
         f"Of {counted(len(scores.compared), 'text')} with a gold label: accuracy **{scores.accuracy:.1%}**, macro-F1 "
-        f"**{scores.macro_f1:.1%}**."
+        f"**{scores.macro_f1:.1%}**. {escape_markdown(scores.shared_words())}"
     )
     yield Notices(scores.notices)
 
@@ -381,12 +391,13 @@ def confusion_parts(gold: Answer[GoldScores], name: str) -> Iterator[Part]:
 def shown_parts(predictions: TextPredictions, scores: GoldScores) -> dict[str, list[int]]:
     """Name of a part of the list -> indices of its texts, the default first; a cell of the matrix is ROW.COLUMN."""
     place_of = {name: place for place, name in enumerate(scores.classes)}
-    wrong = scores.mistakes.tolist()
+    wrong, right, missed = scores.mistakes.tolist(), [], {*scores.mistakes.tolist()}
     parts = {**({MISTAKES: wrong} if wrong else {}), ALL: list(range(len(predictions.texts)))}
     cells: dict[tuple[int, int], list[int]] = {}
-    for place in scores.compared.tolist():
+    for place in by_confidence(predictions.scores, scores.compared).tolist():
         cells.setdefault((place_of[scores.gold[place]], place_of[predictions.answers[place]]), []).append(place)
-    right = sorted(place for (gold, answer), places in cells.items() if gold == answer for place in places)
+        if place not in missed:
+            right.append(place)
     if right:
         parts[RIGHT] = right
     most_first = sorted(cells, key=lambda cell: (cell[0] == cell[1], -len(cells[cell])))
@@ -398,23 +409,23 @@ def part_words(part: str, count: int, classes: Sequence[str]) -> str:
     words = {
         ALL: all_of(count, "text"),
         MISTAKES: f"{counted(count, 'mistake')}, the most confident first",
-        RIGHT: counted(count, "right answer"),
+        RIGHT: f"{counted(count, 'right answer')}, the most confident first",
     }
     if part in words:
         return words[part]
     gold, answer = (quoted(classes[int(place)], LONGEST_NAME) for place in part.split("."))
-    return f"{count:,}: gold label {gold}, answer {answer}"
+    return f"{count:,}: gold label {gold}, answer {answer}, the most confident first"
 
 
 def many_parts(
     name: str, answered_by: str, predictions: TextPredictions, scores: GoldScores | None, shown: Sequence[int]
 ) -> Iterator[Part]:
-    """The table of the shown texts, the files of all, and one of the texts."""
-    frame = answers_frame(predictions, scores)
+    """The table of the shown texts, its files, and one of the texts."""
+    frame = answers_frame(predictions, scores).iloc[list(shown)]
     yield Text(_counts(predictions, scores, shown))
     shares = [each for each in map(str, frame.columns) if each == "probability" or each.startswith("p(")]
     formats = dict.fromkeys(shares, "%.3f")
-    yield _table_of(frame.iloc[list(shown)], "The texts with their answers", "many_table", MANY_OPENED, formats)
+    yield _table_of(frame, "The texts with their answers", "many_table", MANY_OPENED, formats)
     yield TableFiles(lambda: frame, "predictions_several", f"predictions {answered_by} {name}")
     if shown:
         show = partial(_answered_text, name, answered_by, predictions, scores, shown)

@@ -286,13 +286,13 @@ def clicked_head(effects: AblationEffects, row: int, column: int) -> str | None:
 def _head_words(comparison: EffectComparison, place: Place) -> str:
     first = comparison.effects[0]
     without = "; ".join(
-        f"{KIND_WORDS[each.kind]} **{decimals(first.clean + float(each.heads[place]))}** "
-        f"({'' if each.heads[place] < 0 else '+'}{decimals(float(each.heads[place]))})"
+        f"{KIND_WORDS[each.kind]} **{decimals(first.clean + float(each.heads[place]), 3)}** "
+        f"({'' if each.heads[place] < 0 else '+'}{decimals(float(each.heads[place]), 3)})"
         for each in comparison.effects
     )
     return (
-        f"**{head_name(*place).capitalize()}:** the {escape_markdown(first.title)} is **{decimals(first.clean)}** with "
-        f"all heads; with this one {without}."
+        f"**{head_name(*place).capitalize()}:** the {escape_markdown(first.title)} is **{decimals(first.clean, 3)}** "
+        f"with all heads; with this one {without}."
     )
 
 
@@ -302,7 +302,8 @@ def _classes_table(clean: ClassPrediction, without: ClassPrediction) -> Table:
         if each.probabilities is not None:
             columns[f"probability {word}"] = each.probabilities.astype(float)
         columns[f"logit {word}"] = each.logits.astype(float)
-    return Table(pd.DataFrame(columns), "Every class with all heads and without this one")
+    formats = dict.fromkeys(list(columns)[1:], "%.3f")
+    return Table(pd.DataFrame(columns), "Every class with all heads and without this one", formats=formats)
 
 
 def _agreement(comparison: EffectComparison) -> str:

@@ -9,6 +9,9 @@ import pytest
 
 from bertviz_core import open_model
 from bertviz_core.errors import TextError
+from bertviz_core.predictions.probing.label_errors import confident_joint, suspects
+from bertviz_core.predictions.probing.results import LabelErrors
+from bertviz_core.questions.tables.labelled.label_errors import estimate_words
 from tests.cli.conftest import Command
 from tests.helpers.tiny_heads import save_tiny_head
 
@@ -62,6 +65,24 @@ def test_a_head_gives_its_own_probabilities(place: Path) -> None:
         np.testing.assert_allclose(result.data.probabilities[at], list(own.values()), atol=1e-6)
     assert [result.data.classes[each] for each in result.data.gold] == LABELS
     assert "The probabilities are those of the model's own task head" in " ".join(result.data.notices)
+    assert result.data.notices[0].startswith("The nearest texts are by sentence vectors, which the head does not read")
+
+
+def test_what_the_cells_count_is_told_from_answers_and_suspects() -> None:
+    """Thresholds (0.3 + 0.6) / 2 = 0.45 of a, (0.9 + 0.54) / 2 = 0.72 of b: the last text is counted in a."""
+    probabilities, gold = np.array([[0.3, 0.7], [0.6, 0.4], [0.1, 0.9], [0.46, 0.54]]), np.array([0, 0, 1, 1])
+    joint, none = confident_joint(probabilities, gold), np.zeros(0, dtype=np.int64)
+    places = suspects(probabilities, gold, joint, "confident learning", "self-confidence")
+    assert (joint.counts.tolist(), places.tolist()) == ([[1, 0], [1, 1]], [])
+    result = LabelErrors(
+        "m", "list", ("",) * 4, np.arange(4), ("a", "b"), gold, "head", probabilities, joint, "confident learning",
+        "self-confidence", probabilities[:, 0], places, none, none.reshape(0, 2, 3), np.zeros((0, 2, 3))
+    )  # fmt: skip
+    words = estimate_words(result)
+    assert "0 of 4 labels of 'list' are suspect; an estimated 1 (25.0%) is wrong: the cells off the diagonal" in words
+    assert "Its answers, the most probable classes, agree with 75.0% of the labels" in words
+    assert "For 1 text this is not the most probable class. Of those, 1 text with the most probable class" in words
+    assert "The cells leave out 1 text below the threshold of every class." in words
 
 
 @pytest.mark.parametrize(

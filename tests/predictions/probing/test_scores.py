@@ -1,12 +1,14 @@
 """Scores of predictions equal scikit-learn's; hand-written labels are matched; mistakes are sorted by confidence."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 
 from bertviz_core.errors import TextError
-from bertviz_core.predictions.probing.results import TextPredictions
-from bertviz_core.predictions.probing.scores import gold_scores
+from bertviz_core.predictions.probing.results import SharedWord, TextPredictions
+from bertviz_core.predictions.probing.scores import gold_scores, shared_word
 
 LABELS = ("NEGATIVE", "NEUTRAL", "POSITIVE")
 
@@ -41,6 +43,28 @@ def test_labels_are_known_by_any_capitals_and_by_their_place() -> None:
         assert two.accuracy == 1
     assert gold_scores(predictions(["1.0", "2.0"], labels=("1.0", "2.0")), ["1", "2"]).accuracy == 1
     assert "no class of this task head ('3', '0')" in gold_scores(answers, ["3", "0", "NEUTRAL"]).notices[0]
+
+
+@pytest.mark.parametrize(("tested", "beyond"), [(1, True), (12, True), (13, False)])
+def test_the_word_that_mistakes_share_is_beyond_chance_after_bonferroni(tested: int, beyond: bool) -> None:
+    """Of 10 texts 5 are mistakes, all with "not": p = 1 / (10 choose 5) = 1 / 252, times the number of words."""
+    others = " ".join(f"w{place}" for place in range(tested - 1))
+    missed = [f"The bed is NOT {place}good. {others if place < 3 else ''}" for place in range(5)]
+    right = [f"the bed is knot{place} {others if place < 3 else ''}" for place in range(5)]
+    found = shared_word([*right, *missed], [False] * 5 + [True] * 5)
+    assert (found is not None) == beyond
+    if found is not None:
+        assert found.p_value == pytest.approx(tested / 252)
+        assert found == SharedWord("not", 5, 0, found.p_value, tested)
+    texts = tuple(f"{text}!" for text in (*right, *missed))
+    answers = replace(predictions([LABELS[0]] * 10), texts=texts)
+    words = gold_scores(answers, [LABELS[0]] * 5 + [LABELS[1]] * 5).shared_words()
+    assert words.startswith("5 of the 5 mistakes contain 'not', of the 5 right answers 0 (Fisher's exact") == beyond
+
+
+def test_a_word_of_four_texts_or_of_all_is_not_tested() -> None:
+    assert shared_word(["not so"] * 4 + ["so"] * 90, [True] * 4 + [False] * 90) is None
+    assert shared_word([], []) is None
 
 
 def test_numbers_are_not_right_or_wrong() -> None:

@@ -33,9 +33,10 @@ def sure_words(calibration: Calibration) -> str:
     apart = f"{'too sure' if mean > high else 'not sure enough'} by {decimals(abs(mean - scores.accuracy), 2)}"
     equal = f"as sure as it is right, as far as {counted(scores.texts, 'text')} can tell"
     right = f"{decimals(scores.accuracy, 2)} of the answers are right"
+    instead = " (not the model's head)" if calibration.in_place_of_head else ""
     return (
-        f"{calibration.model} is {equal if low <= mean <= high else apart}: the mean probability of its answers is "
-        f"{decimals(mean, 2)}, and {right} "
+        f"{calibration.model}{instead} is {equal if low <= mean <= high else apart}: the mean probability of its "
+        f"answers is {decimals(mean, 2)}, and {right} "
         f"(95% interval {decimals(low, 2)} to {decimals(high, 2)}){_right_and_wrong(calibration.labels[0])}."
     )
 

@@ -13,8 +13,8 @@ from bertviz_core.text import counted, escape_controls, quoted
 MOST = 20
 """Most suspects that are printed."""
 OPINIONS = {
-    "probe": "The likely label of a text is that of a probe fitted without it, not of a task head of the model.",
-    "head": "The likely label of a text is that of the model's own task head.",
+    "probe": "The likely label of a text is by a probe that was fitted without it, not by a task head of the model.",
+    "head": "The likely label of a text is by the probabilities of the model's own task head.",
 }
 """Where the probabilities come from -> whose opinion the likely labels are."""
 
@@ -25,13 +25,25 @@ def estimate_words(result: LabelErrors) -> str:
     suspect, wrong = ("is" if number == 1 else "are" for number in (len(result.suspects), result.estimated))
     sentence = (
         f"{len(result.suspects):,} of {counted(count, 'label')} of {source} {suspect} suspect; an estimated "
-        f"{result.estimated:,} ({result.estimated / count:.1%}) {wrong} wrong. {OPINIONS[result.probabilities_from]}"
+        f"{result.estimated:,} ({result.estimated / count:.1%}) {wrong} wrong: the cells off the diagonal, scaled "
+        f"to all texts. {OPINIONS[result.probabilities_from]}"
     )
+    answers = result.probabilities.argmax(axis=1)
     if result.probabilities_from == "head":
-        same = float((result.probabilities.argmax(axis=1) == result.gold).mean())
+        same = float((answers == result.gold).mean())
         sentence += (
-            f" It agrees with {same:.1%} of the labels; the lower that is, the more suspects are its own mistakes."
+            f" Its answers, the most probable classes, agree with {same:.1%} of the labels; the lower that is, the "
+            "more suspects are its own mistakes."
         )
+    other = (result.joint.counted_in >= 0) & (result.joint.counted_in != answers)
+    if other.any():
+        spared = int((other & (answers == result.gold)).sum())
+        sentence += (
+            " The cells count a text in the class whose threshold it reaches, the mean probability of the class over "
+            f"the texts with its label. For {counted(int(other.sum()), 'text')} this is not the most probable class."
+        )
+        if spared:
+            sentence += f" Of those, {counted(spared, 'text')} with the most probable class as label, so not suspect."
     if left := result.uncounted:
         sentence += f" The cells leave out {counted(left, 'text')} below the threshold of every class."
     return sentence

@@ -205,7 +205,8 @@ NO_HEAD = (
 PROBED_INSTEAD = (
     "A probe shows what the vectors of a model without a task head tell about the labels: a linear classifier that is "
     "trained on them here and tried on texts that it was not trained on. Where it is as good as the other model's "
-    "head, vectors that were never fine-tuned separate these classes as well."
+    "head, vectors that were never fine-tuned separate these classes as well; where a probe on the other model's own "
+    "vectors is better than its head, they tell the classes apart and the head does not."
 )
 NO_TEXTS = (
     "Write texts, one a line, or a label, a tab and a text. Copied from two columns of a spreadsheet they have it."
