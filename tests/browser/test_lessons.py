@@ -232,6 +232,9 @@ def test_the_guide_for_a_wrong_classifier_goes_by_clicks_alone_on_a_fresh_machin
         elif step.title == "Since which step":
             take_example(page, number)
             expect(page.locator(".st-key-checkpoint_training_scores")).to_be_attached(timeout=RUN_MS)
+            for label, name in (("First checkpoint", "checkpoint-40"), ("Second checkpoint", "checkpoint-60")):
+                field = page.get_by_test_id("stSelectbox").filter(has_text=label).locator("input")
+                expect(field).to_have_value(name, timeout=RUN_MS)
     expect(page).to_have_url(re.compile("model=negations%2Fcheckpoint-80"))
     page.get_by_test_id("stSidebar").get_by_role("button", name="Share").click()
     expect(page.get_by_text("Include the text")).to_be_visible()
@@ -245,6 +248,7 @@ def test_who_leaves_the_guide_has_page_and_models_of_before(page: Page, server: 
     page.get_by_role("link", name="Guide: My classifier is wrong").click(timeout=COLD_MS)
     page.locator(".lesson-card button[data-opens=steps]").click()
     page.get_by_role("link", name="6 Was the base any better").click()
+    expect(page.locator(".lesson-card .title")).to_contain_text("step 6 of", timeout=COLD_MS)
     take_example(page, 6)
     expect(page.get_by_text("McNemar").first).to_be_attached(timeout=RUN_MS)
     if way == "link":
