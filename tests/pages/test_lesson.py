@@ -12,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core import open_model
+from bertviz_core.figures.pages import FIRST as FIRST_PAGE
 from bertviz_core.settings import DEFAULT_MODEL
 from tests.pages.opened import opened, visible_text
 from tests.pages.test_journey import header
@@ -307,6 +308,19 @@ def models_of(at: AppTest) -> dict[str, Any]:
     return {name: at.selectbox(key=name).value for name in OWN_MODELS}
 
 
+def leave(at: AppTest, sent_again: dict[str, str] | None = None) -> AppTest:
+    """Leave, and open page and address that the browser then opens; it may send models once more."""
+    at.button(key="tour_leave").click().run()
+    assert "tour" not in at.session_state
+    sent = component(at, "pages")
+    (here,) = [link["address"] for group in sent["groups"] for link in group["links"] if link["current"]]
+    at.switch_page(f"../pages/{here or FIRST_PAGE}.py").query_params.clear()
+    at.query_params.update(parse_qs(sent["again"].removeprefix("?")))
+    for name, value in (sent_again or {}).items():
+        at.selectbox(key=name).set_value(value)
+    return at.run()
+
+
 @pytest.mark.parametrize("before", [("parameters",), ("architecture", "parameters")])
 @pytest.mark.parametrize("way", ["at the step", "after its example", "after a link out of it"])
 def test_who_leaves_has_page_view_and_models_of_before(before: tuple[str, ...], way: str, own: Path) -> None:
@@ -334,16 +348,7 @@ def test_who_leaves_has_page_view_and_models_of_before(before: tuple[str, ...], 
         at.run()
     in_lesson = models_of(at)
     assert in_lesson == (OWN_MODELS if way == "at the step" else example)
-    at.button(key="tour_leave").click().run()
-    sent = component(at, "pages")
-    (here,) = [link["address"] for group in sent["groups"] for link in group["links"] if link["current"]]
-    assert here == before[0]
-    query = parse_qs(sent["again"].removeprefix("?"))
-    at.switch_page(f"../pages/{here}.py").query_params.clear()
-    at.query_params.update(query)
-    for name, value in in_lesson.items():
-        at.selectbox(key=name).set_value(value)
-    at.run()
+    leave(at, in_lesson)
     assert at.title[0].value == before[0].capitalize()
     assert models_of(at) == {name: at.query_params[name] for name in OWN_MODELS} == OWN_MODELS
     assert at.query_params["view"] == views[before[0]]
