@@ -60,9 +60,10 @@ if unread := registry.clean():
 registry.take_renamed(here)
 absent = st.query_params.pop(ABSENT, "") or session.stored(ABSENT, "")
 session.store(ABSENT, absent if here == FIRST else "")
-again = navigation.arrive(here) or navigation.returning()
+again = navigation.arrive(here) or navigation.returning(pages)
 if not again:
     restore_texts_again()
+    navigation.bring_models_back_again()
 is_drawing = session.stored(pins.DRAWING) is not None  # pinned views, one after the other
 if is_drawing:
     pins.leave_after_the_last()

@@ -232,9 +232,43 @@ def test_the_guide_for_a_wrong_classifier_goes_by_clicks_alone_on_a_fresh_machin
         elif step.title == "Since which step":
             take_example(page, number)
             expect(page.locator(".st-key-checkpoint_training_scores")).to_be_attached(timeout=RUN_MS)
+            for label, name in (("First checkpoint", "checkpoint-40"), ("Second checkpoint", "checkpoint-60")):
+                field = page.get_by_test_id("stSelectbox").filter(has_text=label).locator("input")
+                expect(field).to_have_value(name, timeout=RUN_MS)
     expect(page).to_have_url(re.compile("model=negations%2Fcheckpoint-80"))
     page.get_by_test_id("stSidebar").get_by_role("button", name="Share").click()
     expect(page.get_by_text("Include the text")).to_be_visible()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("way", ["example", "link", "presented"])
+def test_who_leaves_the_guide_has_page_and_models_of_before(page: Page, server: str, way: str) -> None:
+    page.goto(f"{server}/predictions?view=Several+texts&model=negations%2Fcheckpoint-60")
+    page.get_by_role("link", name="Guide: My classifier is wrong").click(timeout=COLD_MS)
+    page.locator(".lesson-card button[data-opens=steps]").click()
+    page.get_by_role("link", name="6 Was the base any better").click()
+    expect(page.locator(".lesson-card .title")).to_contain_text("step 6 of", timeout=COLD_MS)
+    take_example(page, 6)
+    expect(page.get_by_text("McNemar").first).to_be_attached(timeout=RUN_MS)
+    if way == "link":
+        page.get_by_role("link", name="Next", exact=True).click()
+        page.get_by_role("link", name="Compare these two checkpoints").click(timeout=RUN_MS)
+        expect(page).to_have_url(re.compile("model=negations%2Fcheckpoint-(20|40)"))
+    if way == "presented":
+        page.get_by_role("link", name="Present", exact=True).click()
+        expect(page.locator(".st-key-presenter")).to_be_attached()
+        page.keyboard.press("Escape")
+    else:
+        page.get_by_role("button", name="Leave").click()
+    expect(page).to_have_url(re.compile(r"/predictions\?(?=.*view=Several).*model=negations%2Fcheckpoint-60"))
+    expect(page).not_to_have_url(re.compile("other="))
+    sidebar = page.get_by_test_id("stSidebar")
+    for label, name in (("Model", "negations/checkpoint-60"), ("Compare with", "none")):
+        field = sidebar.get_by_test_id("stSelectbox").filter(has_text=label).locator("input")
+        expect(field).to_have_value(re.compile(f"^{name}"))
+    expect(sidebar.get_by_test_id("stCaptionContainer")).to_have_text(["negations/checkpoint-60"])
+    expect(page.get_by_text("What does the model answer? negations/checkpoint-60")).to_be_visible()
 
 
 @pytest.mark.slow

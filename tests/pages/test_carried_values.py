@@ -15,6 +15,7 @@ from bertviz_core.figures.pages import PAGES
 from bertviz_core.settings import DEFAULT_MODEL
 from tests.helpers.charts import sent_charts
 from tests.pages.opened import opened, views_of
+from tests.pages.test_lesson import leave
 from tests.ui.lessons.shipped import lesson
 from ui.address.registry import SHARING
 from ui.lessons.tour import ORDER
@@ -170,7 +171,7 @@ def test_a_lesson_that_is_left_changes_no_value(name: str) -> None:
         at.query_params.update({"lesson": name, "step": str(number), **query})
         at.switch_page(f"../pages/{step.page}.py").run()
         assert not at.exception
-    at.button(key="tour_leave").click().run()
+    leave(at)
     keeps = lesson(name).keeps
     visit(at, "overview")  # an address of the page where the lesson ended would be an edited one
     after = values_of_all(visit(at, "words"))

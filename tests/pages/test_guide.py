@@ -1,17 +1,14 @@
 """The guide of the Journey with models that lack something: each step is drawn, or says in a sentence why not."""
 
-import json
 from pathlib import Path
-from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened
 from tests.pages.test_journey import array, header
-from tests.pages.test_lesson import card, component
+from tests.pages.test_lesson import card, component, leave
 from tests.ui.lessons.shipped import lesson
 from ui.lessons.tour import GUIDE
 from ui.session import DEFAULT_TEXT
@@ -66,17 +63,6 @@ def test_a_link_without_the_view_of_its_step_keeps_the_model(tmp_path: Path, mon
 
 def test_keys_belong_to_lessons_of_one_page() -> None:
     assert not card(opened("tokens", lesson="bert-from-the-outside-in", step="4", token="1"))["by_keys"]
-
-
-def leave(at: AppTest) -> AppTest:
-    """Leave, and open the address that the browser then opens."""
-    at.button(key="tour_leave").click().run()
-    assert "tour" not in at.session_state
-    (proto,) = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith("-pages")]
-    query = parse_qs(json.loads(proto.json)["again"].removeprefix("?"))
-    at.query_params.clear()
-    at.query_params.update(query)
-    return at.run()
 
 
 def test_leaving_closes_what_the_steps_have_opened_and_gives_the_readers_token_back() -> None:

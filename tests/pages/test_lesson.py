@@ -6,11 +6,13 @@ Covers `ui/lessons/tour.py`, `ui/components/links/__init__.py` and `ui/component
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core import open_model
+from bertviz_core.figures.pages import FIRST as FIRST_PAGE
 from bertviz_core.settings import DEFAULT_MODEL
 from tests.pages.opened import opened, visible_text
 from tests.pages.test_journey import header
@@ -286,6 +288,70 @@ def test_a_link_that_a_step_does_not_have_is_one_sentence(trial: str, own: Path)
     assert not at.exception
     assert "Step 1 of the lesson 'mine' has 2 links, and " in visible_text(at.warning[0].value)
     assert len(visible_text(at.warning[0].value)) < 200
+
+
+COMPARES = """
+title: Mine
+keeps: [model, other]
+steps:
+- page: architecture
+  title: One
+  note: Look.
+  question: What of others?
+  try: [{label: Others, query: {model: negations/checkpoint-40, other: negations/checkpoint-20}}]
+"""
+OWN_MODELS = {"model": "negations/checkpoint-80", "other": DEFAULT_MODEL}
+
+
+def models_of(at: AppTest) -> dict[str, Any]:
+    """The models in the fields of the sidebar."""
+    return {name: at.selectbox(key=name).value for name in OWN_MODELS}
+
+
+def leave(at: AppTest, sent_again: dict[str, str] | None = None) -> AppTest:
+    """Leave, and open page and address that the browser then opens; it may send models once more."""
+    at.button(key="tour_leave").click().run()
+    assert "tour" not in at.session_state
+    sent = component(at, "pages")
+    (here,) = [link["address"] for group in sent["groups"] for link in group["links"] if link["current"]]
+    at.switch_page(f"../pages/{here or FIRST_PAGE}.py").query_params.clear()
+    at.query_params.update(parse_qs(sent["again"].removeprefix("?")))
+    for name, value in (sent_again or {}).items():
+        at.selectbox(key=name).set_value(value)
+    return at.run()
+
+
+@pytest.mark.parametrize("before", [("parameters",), ("architecture", "parameters")])
+@pytest.mark.parametrize("way", ["at the step", "after its example", "after a link out of it"])
+def test_who_leaves_has_page_view_and_models_of_before(before: tuple[str, ...], way: str, own: Path) -> None:
+    """Also where the browser sends the models of the lesson once more, with the address that it was told to open."""
+    (own / "mine.yaml").write_text(COMPARES)
+    views = {"architecture": "One layer", "parameters": "Layers"}
+    at = opened(before[0], view=views[before[0]], **OWN_MODELS)
+    for page in before[1:]:
+        at.query_params.update(view=views[page])
+        at.switch_page(f"../pages/{page}.py").run()
+    at.query_params.update(lesson="mine", step="1")
+    at.switch_page("../pages/architecture.py").run().run()  # twice: the browser opens the whole address
+    example = {"model": "negations/checkpoint-40", "other": "negations/checkpoint-20"}
+    if way != "at the step":
+        at.query_params.update({**example, "try": "1"})
+        at.run()
+        (back,) = [link for link in card(at)["ways"] if link["label"] == "Back to the step"]
+        assert parse_qs(back["address"].partition("?")[2]) == {
+            **{name: [value] for name, value in OWN_MODELS.items()}, "lesson": ["mine"], "step": ["1"],
+        }  # fmt: skip
+        assert not {*example} & {*back["carried"]}
+    if way == "after a link out of it":
+        at.query_params.clear()
+        at.query_params.update(example)
+        at.run()
+    in_lesson = models_of(at)
+    assert in_lesson == (OWN_MODELS if way == "at the step" else example)
+    leave(at, in_lesson)
+    assert at.title[0].value == before[0].capitalize()
+    assert models_of(at) == {name: at.query_params[name] for name in OWN_MODELS} == OWN_MODELS
+    assert at.query_params["view"] == views[before[0]]
 
 
 OF_A_RUN = (RUN_LESSON, WRONG)

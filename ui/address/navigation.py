@@ -1,6 +1,6 @@
 """From page to page: what an address names, what is carried, and the way back."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qs, urlencode
@@ -126,6 +126,8 @@ LAST_ADDRESSES, RETURN = "last_addresses", "address_return"
 """Session keys: page -> its last query outside a lesson, the latest page last; where the browser returns to."""
 VALUES, BEFORE = "values_of_pages", "values_before_lesson"
 """Session keys: name and the pages that share its value -> the value; the values of all controls before a lesson."""
+AGAIN = "models_brought_back"
+"""Session key: the models of a lesson that was left, and those from before it."""
 EVERYWHERE = frozenset(row.param.key for row in ROWS if row.carried and not row.pages)
 """Names whose value is that of all pages."""
 BROUGHT = "values_brought"
@@ -239,11 +241,23 @@ def remember_values() -> None:
 def bring_values_back() -> None:
     """Bring back the values of all controls from before a lesson."""
     single, values = st.session_state.pop(BEFORE, ({}, {}))
-    for name in _single():
-        st.session_state.pop(name, None)
-        if name in single:
-            st.session_state[name] = single[name]
+    models = EVERYWHERE.difference(TYPED)
+    st.session_state[AGAIN] = {name: st.session_state.get(name) for name in models}, single
+    _replace(_single(), single)
     _show_values(visit().page, values)
+
+
+def bring_models_back_again() -> None:
+    """Bring them back in the run after that, too: the browser may have sent those of the lesson once more."""
+    left, before = st.session_state.pop(AGAIN, ({}, {}))
+    _replace([name for name, value in left.items() if st.session_state.get(name) == value], before)
+
+
+def _replace(names: Iterable[str], values: Mapping[str, Any]) -> None:
+    for name in names:
+        st.session_state.pop(name, None)
+        if name in values:
+            st.session_state[name] = values[name]
 
 
 def _single() -> frozenset[str]:
@@ -253,19 +267,24 @@ def _single() -> frozenset[str]:
 def return_to_view(followed: bool) -> None:
     """Return, in the next run, to the address that the current page had before a lesson, with the models of then.
 
-    `followed`: the reader followed a link out of the lesson; a page that was not open before it then stays as it is.
+    A page that was not open before is left for the one where the lesson was opened. `followed`: the reader followed a
+    link out of the lesson; such a page then stays as it is.
     """
     addresses: dict[str, dict[str, list[str]]] = st.session_state.pop(LAST_ADDRESSES, {})
     here = {name: st.query_params.get_all(name) for name in st.query_params} if followed else {}
-    query = {name: value for name, value in addresses.get(visit().page, here).items() if name not in EVERYWHERE}
-    last = next(reversed(addresses.values()), {})
-    query |= {name: value for name, value in last.items() if name in EVERYWHERE}
-    st.session_state[RETURN] = f"?{urlencode(query, doseq=True)}"
+    now, last = visit().page, next(reversed(addresses), visit().page)
+    page = now if followed or now in addresses else last
+    query = {name: value for name, value in addresses.get(page, here).items() if name not in EVERYWHERE}
+    query |= {name: value for name, value in addresses.get(last, {}).items() if name in EVERYWHERE}
+    st.session_state[RETURN] = page, f"?{urlencode(query, doseq=True)}"
 
 
-def returning() -> str:
-    """Take the query to which the browser returns; "" for none."""
-    return str(st.session_state.pop(RETURN, ""))
+def returning(pages: Mapping[str, Any]) -> str:
+    """Take the query to which the browser returns, "" for none; go to its page first."""
+    page, query = st.session_state.pop(RETURN, (visit().page, ""))
+    if page != visit().page:
+        st.switch_page(pages[page], query_params=[(ARRIVE, query)])
+    return str(query)
 
 
 def visit() -> Visit:

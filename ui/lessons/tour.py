@@ -67,8 +67,8 @@ ORDER = (
     RUN_LESSON,
 )
 """The shipped lessons in their recommended order; the overview offers the first."""
-ADDRESS = "tour_address"
-"""Session key: the last place in the address."""
+ADDRESS, OWN = "tour_address", "tour_own_values"
+"""Session keys: the last place in the address; what the lesson keeps, as the last step itself had it in the address."""
 NAMES = ("lesson", "step", "try")
 """Names in the address: the lesson, the step, and the link of the step's question that was followed."""
 Pages = Mapping[str, Any]
@@ -169,6 +169,8 @@ def step_bar(here: str, pages: Pages, again: str) -> None:
         with st.container(key="tour_fault"):
             st.warning(escape_markdown(str(error)), icon=":material/tour:")
         return
+    if place.trial is None:
+        st.session_state[OWN] = dict(place.carried_values())
     with st.container(key="tour_bar", gap=None):
         lesson_card(_card(place, here, pages), "tour_card", again)
         help_text = "Ends the lesson, and restores your own text and view."
@@ -183,7 +185,7 @@ def _card(place: Place, here: str, pages: Pages) -> dict[str, Any]:
     elsewhere = here != place.view.page
     ways = [Place(lesson, place.number - 1).link("Back") if place.number else Link("Back", "")]
     if elsewhere or place.trial is not None:
-        ways.append(beside.link("Show this step" if elsewhere else "Back to the step", main=True))
+        ways.append(_undone(place, "Show this step" if elsewhere else "Back to the step"))
     if place.number < last:
         ways.append(Place(lesson, place.number + 1).link("Next", main=len(ways) == 1))
     tried = [Place(lesson, place.number, number) for number in range(len(step.trials))]
@@ -208,6 +210,15 @@ def _card(place: Place, here: str, pages: Pages) -> dict[str, Any]:
         "beside": not is_presenting() and here == JOURNEY,
         "present": "" if is_presenting() else place.address(present=True),
     }
+
+
+def _undone(place: Place, label: str) -> Link:
+    """A link to the step, where what the followed link of its question has set is as it was before."""
+    step, own = Place(place.lesson, place.number), st.session_state.get(OWN, {})
+    example = [name for name in step.carried if name in place.view.query]
+    before = [(name, own[name]) for name in example if name in own]
+    whole = address(step.view.page, [*step.query(), *before])
+    return Link(label, whole, main=True, carried=[name for name in step.carried if name not in example])
 
 
 def _onward(lesson: Lesson) -> Link | None:

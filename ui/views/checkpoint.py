@@ -1,13 +1,16 @@
 """What Checkpoint draws by itself: answers to many texts, training runs."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
+from bertviz_core.checkpoints.training.results import FollowedLabels
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.spec import DECLARED
+from bertviz_core.models.catalog import TEXTS_FILE
 from bertviz_core.predictions.probing.reading import config_classes, example_set, fitting_set
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.parameters import Options
@@ -32,9 +35,10 @@ from bertviz_core.questions.views.training import (
 from bertviz_core.text import escape_markdown
 from ui.address.registry import param
 from ui.cache.shared_model import SharedModel, SharedTraining
+from ui.session import store, stored
 from ui.widgets.figure_block import chart
 from ui.widgets.run_model import answer
-from ui.widgets.uploads import ListFile, text_panel, typed_lines, wait_for_file
+from ui.widgets.uploads import ListFile, example_table, table_texts, text_panel, typed_lines, wait_for_file
 
 FILE, ANSWERS_FROM = ListFile("answers"), param("answers_from")
 
@@ -58,16 +62,19 @@ def answered_texts(config: Mapping[str, Any]) -> TextList | None:
 
     The example set is chosen for the classes of the config, that of the model that answers.
     """
+    example, columns = fitting_set(config_classes(config)) or example_set(), ("answers_gold", "answers_second")
 
     def examples() -> TextList:
-        example = fitting_set(config_classes(config)) or example_set()
+        if example.name == TEXTS_FILE:
+            return table_texts(example_table(), *columns)
         labels = f"{', '.join(example.classes[:-1])} and {example.classes[-1]}"
         st.caption(f"{len(example.texts)} short English sentences with the labels {labels} (*{example.name}*).")
         return TextList(f"of the example set {example.name}", ())
 
     words = "A table with a column of texts and one of gold labels, its column names in the first row"
     own = {ANSWERS_FROM.options[0]: examples, ANSWERS_FROM.options[1]: _typed}
-    return text_panel(ANSWERS_FROM, "answers_box", FILE, words, ("answers_gold", "answers_second"), own)
+    once = [each for each in ANSWERS_FROM.options if each != example.name]  # the file is then the example set
+    return text_panel(replace(ANSWERS_FROM, options=tuple(once)), "answers_box", FILE, words, columns, own)
 
 
 def needs_texts(texts: TextList | None, what: str) -> None:
@@ -94,7 +101,19 @@ def training_view(_: SharedModel, __: Ask, options: Options) -> Iterator[Part]:
     run = SharedTraining(name)
     yield Later(lambda: _followed(run, options))
     yield from run_parts(run, partial(_ask, run))
-    yield from two_parts(run)
+    if options.choice(FOLLOWED) != FOLLOWED.options[2]:
+        yield from _two(run)
+
+
+def _two(run: SharedTraining, followed: FollowedLabels | None = None) -> Iterator[Part]:
+    """Two checkpoints to compare; a field with the default of other texts, or of none, gets that of these."""
+    for section in two_parts(run, followed):
+        for each in section.params:
+            default, before = next(iter(each.values(run, Options()) if each.values else ())), f"{each.key}_default"
+            if stored(before) not in (None, default) and stored(each.key) == stored(before):
+                store(each.key, default)
+            store(before, default)
+        yield section
 
 
 def _ask(run: SharedTraining, question: Question[Any, Any], options: Options) -> Answer[Any]:
@@ -122,19 +141,22 @@ def _followed(run: SharedTraining, options: Options) -> Iterator[Part]:
 
 
 def _labels(run: SharedTraining) -> Iterator[Part]:
-    """Accuracy, macro-F1 and changed answers at every checkpoint, and the texts with all answers."""
+    """Accuracy, macro-F1 and changed answers at every checkpoint, all answers, and the pair of the steepest fall."""
     listed = answered_texts(run.run.checkpoints[-1].checkpoint.config)
     if listed is None or (listed.texts and listed.gold is None):
         needs_texts(listed, NO_GOLD_TEXTS)
+        yield from _two(run)
         return
     options = labelled_columns(listed.texts, listed.gold, listed.pairs) if listed.texts else Options()
     try:
         scores = _ask(run, followed_labels, options)
     except TextError as error:
         yield Text(f"{escape_markdown(str(error))} {NO_GOLD_TEXTS}", "notice")
+        yield from _two(run)
         return
     yield Notices(listed.notices, "caption")
     yield from labels_parts(run, scores, options, listed.name)
     frame = answers_frame(scores.result)
     table = Table(frame, f"Answers to the texts {listed.name}", "auto" if len(frame) <= FEW else HEIGHT)
     yield Folded("The answers of every checkpoint", "checkpoint_answers_by_step", lambda: [table])
+    yield from _two(run, scores.result)

@@ -258,6 +258,8 @@ def _follow_address(key: str, names: Sequence[str], default: str) -> None:
             store(key, named)
         case "default":
             store(key, default)
+        case _ if stored(key) is None:
+            store(key, default)  # so that a field which shows another model follows
 
 
 def _name_in_address(key: str, default: str) -> None:

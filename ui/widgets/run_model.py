@@ -404,7 +404,7 @@ def _job_progress(key: Hashable, noun: str, draw: Callable[[T], None] | None, ki
         st.rerun()
     so_far = job.so_far
     if draw is not None and so_far is not None:
-        st.markdown(f"**So far**, after {job.done:,} of {job.total:,} {noun}: what follows is not final.")
+        st.markdown("**So far:** what follows is not final.")
         draw(so_far)  # above the message, in the place of the complete figure
     if job.state == "stopped":
         st.info(f"Stopped after {job.done:,} of {job.total:,} {noun}.", icon=":material/stop_circle:")

@@ -182,10 +182,16 @@ class FollowedLabels(OfRun):
     """Number of checkpoints that have not been run yet."""
 
     @property
-    def changed(self) -> tuple[int, ...]:
-        """Number of texts whose answer differs from that of the previous checkpoint; 0 for the first."""
+    def changed(self) -> tuple[int | None, ...]:
+        """Number of texts whose answer differs from that of the previous checkpoint; None for the first."""
         counts = [sum(map(ne, before, now)) for before, now in pairwise(self.answers)]
-        return (0, *counts)
+        return (None, *counts)
+
+    @property
+    def fall(self) -> int | None:
+        """Index of the checkpoint after which the accuracy falls most; None where it never falls."""
+        steps = np.diff(self.accuracy)
+        return int(steps.argmin()) if (steps < 0).any() else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -103,12 +103,11 @@ def labels_sentence(followed: FollowedLabels) -> str:
     sentence = (
         f"{start} accuracy is {percent[0]} at {_at(followed, 0)} and {percent[-1]} at {_at(followed, -1)}{highest}."
     )
-    steps = np.diff(accuracy)
-    if len(steps) < 2 or float(steps.min()) >= 0:
+    fall = followed.fall
+    if len(accuracy) < 3 or fall is None:
         return sentence
-    fall = int(steps.argmin())
     where = f"from {_at(followed, fall)} to {_at(followed, fall + 1)} ({percent[fall]} to {percent[fall + 1]})"
-    return f"{sentence} Of all steps it falls most {where}{tied(-steps)}."
+    return f"{sentence} Of all steps it falls most {where}{tied(-np.diff(accuracy))}."
 
 
 def states_sentence(followed: FollowedStates) -> str:

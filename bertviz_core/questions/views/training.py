@@ -111,8 +111,11 @@ def run_parts(run: TrainingSubject, ask: Ask) -> Iterator[Part]:
         yield Text(escape_markdown(str(error)), "notice")
 
 
-def two_parts(run: TrainingSubject) -> Iterator[Part]:
-    """A link that opens any two checkpoints as the models of Compare with base."""
+def two_parts(run: TrainingSubject, followed: FollowedLabels | None = None) -> Iterator[Section]:
+    """A link that opens any two checkpoints as the models of Compare with base.
+
+    By default these are the first and the last, or those between which the accuracy on the followed texts falls most.
+    """
     allowed = run.settings.allowed_models
     named = {each.name: each.checkpoint.name for each in run.run.checkpoints}
     models = {name: model for name, model in named.items() if not allowed or model in allowed}
@@ -125,9 +128,14 @@ def two_parts(run: TrainingSubject) -> Iterator[Part]:
         to = Link.to("Compare these two checkpoints", "checkpoint", query)
         yield Links("training_two", "The two checkpoints compared", [to])
 
+    names = list(models)
+    pair = names[0], names[-1]
+    if followed is not None and followed.fall is not None:
+        fall = followed.checkpoints[followed.fall : followed.fall + 2]
+        pair = (fall[0], fall[1]) if models.keys() >= {*fall} else pair
     params = (
-        replace(FIRST_CHECKPOINT, values=lambda *_: list(models)),
-        replace(SECOND_CHECKPOINT, values=lambda *_: sorted(models, key=lambda name: name != list(models)[-1])),
+        replace(FIRST_CHECKPOINT, values=lambda *_: sorted(names, key=lambda name: name != pair[0])),
+        replace(SECOND_CHECKPOINT, values=lambda *_: sorted(names, key=lambda name: name != pair[1])),
     )
     yield Section(params, link)
 

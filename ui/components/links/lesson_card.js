@@ -146,7 +146,11 @@ function watched(card, data, arrived) {
   words.observe(card);
   if (!arrived) return () => words.disconnect();
   const page = card.closest(".stMainBlockContainer") ?? card;
-  const look = () => shown(page, card, data.figure)?.scrollIntoView({ block: "nearest" });
+  const look = () => {
+    const figure = shown(page, card, data.figure);
+    figure?.scrollIntoView({ block: "nearest" });
+    if (figure) uncut(page, card, figure);
+  };
   const grown = new ResizeObserver(look), filled = new MutationObserver(look);
   grown.observe(page);
   filled.observe(page, { subtree: true, childList: true });
@@ -160,6 +164,16 @@ function watched(card, data, arrived) {
     words.disconnect();
     stop();
   };
+}
+
+// What the card cuts at its lower edge goes behind it whole, if the figure stays in sight.
+function uncut(page, card, figure) {
+  const edge = card.getBoundingClientRect().bottom;
+  const boxes = [...page.querySelectorAll(":is([data-testid=stElementContainer], [data-testid=stPopover])")]
+    .filter((each) => !each.contains(card) && !each.contains(figure) && !figure.contains(each))
+    .map((each) => each.getBoundingClientRect());
+  const below = Math.max(...boxes.filter((box) => box.top < edge - 1 && box.bottom > edge + 1).map((box) => box.bottom));
+  if (below <= figure.getBoundingClientRect().top) card.closest(".stMain")?.scrollBy(0, below - edge);
 }
 
 // The figure that the step names; until it is drawn, or without a name, the first of the page.

@@ -91,7 +91,7 @@ def test_scores_are_in_percent_and_bars_count_the_changed_answers() -> None:
     assert traces == {
         "accuracy": [50, 100, 100],
         "macro-F1": pytest.approx([100 / 3, 100, 100]),
-        "answers that changed": [0, 2, 0],
+        "answers that changed": [None, 2, 0],
     }
     assert spec.title.startswith("Scores of 2 texts with gold labels")
     sure = replace(LABELS, ece=np.array([0.3, 0.2, 0.25]), brier=np.array([0.5, 0.4, 0.1]), log_loss=np.arange(3.0))
@@ -114,3 +114,4 @@ def test_the_sentence_names_the_largest_fall_between_two_checkpoints() -> None:
     assert labels_sentence(fell).endswith("Of all steps it falls most from step 4 to step 6 (92.5% to 75.0%).")
     rose = replace(fell, accuracy=np.sort(accuracy))
     assert "falls" not in labels_sentence(rose)
+    assert (fell.fall, rose.fall) == (1, None)
