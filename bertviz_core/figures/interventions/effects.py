@@ -41,6 +41,7 @@ from bertviz_core.text import counted, decimals, escape_controls
 
 KIND_WORDS: dict[EffectKind, str] = {"zero": "taken away", "mean": "at its mean", "gradient": "estimated by gradients"}
 """Description of the ablation in a title."""
+SUPPORTS = "Orange supports the number: without it, it falls."
 SIGNS = (
     "Orange, below 0: without it the number is lower, so it supports the number; blue, above 0: it works against it."
 )
@@ -140,7 +141,8 @@ def effects_map(comparison: EffectComparison, place: tuple[int, int], title: str
         x, y = across + place[1], down + place[0]
         if not np.isnan(each.heads[place]):
             figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, line=line, name=SELECTION)
-    return figure.update_xaxes(title="head, then the feed-forward block (FF) and the whole layer (all)")
+    columns = "head, then the feed-forward block (FF) and the whole layer (all)"
+    return figure.update_xaxes(title=f"{columns}. {SUPPORTS}")
 
 
 def map_blocks(

@@ -130,6 +130,8 @@ def _parts(slide: ReportSlide, pictures: Mapping[str, SlidePicture]) -> list[Rep
 def _widen(deck: "Presentation") -> None:
     """Make the slides of the template, which are 4:3, 16:9, with all that its layouts have."""
     before, deck.slide_width, deck.slide_height = deck.slide_width or 1, _emu(PAGE_WIDTH), _emu(HEIGHT)
+    for size in deck.element.iter("{*}sldSz"):
+        size.attrib.pop("type", None)  # python-pptx's template is 4:3 and says so
     for surface in (deck.slide_master, *deck.slide_layouts):
         for shape in surface.placeholders:
             left, top, width, height = shape.left, shape.top, shape.width, shape.height

@@ -125,9 +125,9 @@ SEVERAL_TEXTS = (
     "neighbours. Accuracy is the share of texts whose answer is the gold label. A class's F1 is "
     "`2 hits / (times it is gold + times it is answered)`, macro-F1 the mean over the classes that occur. A label is "
     "compared without regard to capitals; one that is no class of the task head counts as a mistake. The word that is "
-    "named with the mistakes raises their share most, by `mistakes with it / texts with it − mistakes without it / texts "
-    "without it`, among the words in at least five texts with `p ≤ 0.05` by Fisher's exact test (one-sided), times the "
-    "number of these words (Bonferroni). It may go with the cause and not be it: try it in **Change a word**."
+    "named with the mistakes raises their share most, by `mistakes with it / texts with it − mistakes without it / "
+    "texts without it`, among the words in at least five texts with `p ≤ 0.05` by Fisher's exact test (one-sided), "
+    "times the number of these words (Bonferroni). It may go with the cause and not be it: try it in **Change a word**."
 )
 WORD_SWAPS = (
     "Each word of a pair is put into the slot `{}` of each template, as it is written, and the model reads both texts. "
