@@ -2,7 +2,8 @@
 
 A weight is encoded as a whole number: the rounded square root of its share of the largest weight, so that small weights
 survive. value = scale * (code / levels)^2 with 255 or 65,535 levels; the square root is off by half a level at most,
-and by less than one for a tiny weight: code 0 is a weight of exactly 0, which has no number in its cell.
+and by less than one for a tiny weight: code 0 is a weight of exactly 0, which has no number in its cell. Of 65,535
+levels the next one is taken where two decimals, as cells have them, would not be those of the weight.
 """
 
 from collections.abc import Collection, Sequence
@@ -57,7 +58,12 @@ def codes(weights: Weights, scale: float, bits: int) -> Codes:
     levels = 2**bits - 1
     steps: Codes = np.sqrt(np.clip(weights / np.float32(scale), 0, 1)) * np.float32(levels) + np.float32(0.5)
     steps[(weights > 0) & (steps < 1)] = 1
-    return steps.astype(np.uint8 if bits == 8 else np.uint16)
+    if bits == 8:
+        return steps.astype(np.uint8)
+    found = np.floor(steps)
+    read = np.float64(scale) * (found.astype(np.float64) / levels) ** 2
+    beside = np.floor(read * 100 + 0.5) != np.floor(weights.astype(np.float64) * 100 + 0.5)
+    return (found + np.where(beside, np.sign(weights - read), 0)).clip(0, levels).astype(np.uint16)
 
 
 def map_bits(cells: int) -> int:
