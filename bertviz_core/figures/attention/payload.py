@@ -63,7 +63,8 @@ def codes(weights: Weights, scale: float, bits: int) -> Codes:
     found = np.floor(steps)
     read = np.float64(scale) * (found.astype(np.float64) / levels) ** 2
     beside = np.floor(read * 100 + 0.5) != np.floor(weights.astype(np.float64) * 100 + 0.5)
-    return (found + np.where(beside, np.sign(weights - read), 0)).clip(0, levels).astype(np.uint16)
+    exact: Codes = (found + np.where(beside, np.sign(weights - read), 0)).clip(0, levels).astype(np.uint16)
+    return exact
 
 
 def map_bits(cells: int) -> int:

@@ -51,15 +51,6 @@ def assert_near(found, exact, scale, levels):
 
 
 @pytest.mark.parametrize(("seq", "bits"), [(9, 16), (50, 8)])
-def test_two_decimals_of_a_weight_are_those_that_cells_show() -> None:
-    """0.72501 of a largest 0.9985 would be read as 0.72499."""
-    weights = np.append(np.random.default_rng(0).random(20_000) / 2 + 0.3, 0.72501075).astype(np.float32)
-    for scale in (0.9985, 0.8127, 1.0):
-        read = np.float64(scale) * (codes(weights, scale, 16) / 65_535) ** 2
-        hundredths = np.floor(weights.astype(np.float64) * 100 + 0.5)
-        np.testing.assert_array_equal(np.floor(read * 100 + 0.5), hundredths)
-
-
 def test_thumbnails_and_maps_survive_the_wire(seq, bits):
     layers, heads = 7, 30
     exact, atlas = atlas_of(seq, layers, heads)
@@ -312,3 +303,12 @@ def test_a_file_of_a_long_text_holds_the_open_heads():
     header, *_ = read(message)
     assert [(each["layer"], each["head"]) for each in header["maps"]] == [(1, 1)]
     assert len(message) < 8_000_000
+
+
+def test_two_decimals_of_a_weight_are_those_that_cells_show() -> None:
+    """0.72501 of a largest 0.9985 would be read as 0.72499."""
+    weights = np.append(np.random.default_rng(0).random(20_000) / 2 + 0.3, 0.72501075).astype(np.float32)
+    for scale in (0.9985, 0.8127, 1.0):
+        read = np.float64(scale) * (codes(weights, scale, 16) / 65_535) ** 2
+        hundredths = np.floor(weights.astype(np.float64) * 100 + 0.5)
+        np.testing.assert_array_equal(np.floor(read * 100 + 0.5), hundredths)
