@@ -156,13 +156,13 @@ def show_page(
 
 
 @contextmanager
-def at_once(place: DeltaGenerator, kept: str, deciding: Iterable[str], *of: str) -> Iterator[None]:
+def at_once(place: DeltaGenerator, name: str, deciding: Iterable[str], *of: str) -> Iterator[None]:
     """Show what the block draws only when it is whole, where page, view and model or what decides the parts changed.
 
     Parts of the last view that are left would move with each new part. What reports progress is shown at once (see
     frame.css).
     """
-    key, now = f"shown_{kept}", [*of, *map(stored, deciding)]
+    key, now = f"shown_{name}", [*of, *map(stored, deciding)]
     shown, times = stored(key, (None, 0))
     if is_other := shown not in (None, now):  # nothing is left of another where there was none
         place.html(SWITCH.format("switching"))

@@ -69,14 +69,8 @@ SCALED: Mapping[Rounding, ScaledFormat] = {
 COPIES: Mapping[str, Rounding] = {f"itself, rounded to {name}": name for name in (*FORMATS, *SCALED)}
 """Name of a rounded copy of the first checkpoint -> format of rounding."""
 PLAIN = {"float8_e4m3fn": "8-bit float, e4m3", "nf4": "4-bit NormalFloat"}
-
-
-def plain(name: str) -> str:
-    """The name of a format, a copy or a model among options."""
-    short = COPIES.get(name, name)
-    return name.replace(short, f"{PLAIN[short]} ({short})") if short in PLAIN else name
-
-
+LABELS = {copy: copy.replace(name, f"{PLAIN[name]} ({name})") for copy, name in COPIES.items() if name in PLAIN}
+"""Name of a copy -> its label among options, where it differs."""
 SCALE_NBYTES = 4
 """Bytes of a scale, a float32."""
 

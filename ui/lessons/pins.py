@@ -311,7 +311,7 @@ def pinned_report(views: PinnedViews) -> bytes:
 
 def slides_button(views: PinnedViews, file_name: str) -> None:
     """Show the button that makes the slides of the pinned views, their progress, or the button that saves them."""
-    wanted = session.stored(TO_MAKE)
+    is_due = session.stored(TO_MAKE)
     session.store(TO_MAKE, False)
     file = DrawnFile("pinned_slides", slides_key(views), file_name, PPTX, "Save the slides", "pictures")
     if show_drawing(file):
@@ -320,7 +320,7 @@ def slides_button(views: PinnedViews, file_name: str) -> None:
     if pressed and without_figures(views):
         draw_missing(slides=True)  # which comes back to this button
         st.rerun()
-    if pressed or wanted:
+    if pressed or is_due:
         start_drawing(file, picture_count(views), slide_maker(views))
         st.rerun()
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import streamlit as st
 
-from bertviz_core.checkpoints.rounding import COPIES, plain
+from bertviz_core.checkpoints.rounding import COPIES, LABELS
 from bertviz_core.errors import BertvizError, MissingFilesError, ModelNotFoundError
 from bertviz_core.figures.pages import PAGES
 from bertviz_core.models.catalog import FINE_TUNED, OFFERED, PREDICTS, SPLADE
@@ -289,7 +289,7 @@ def second_select() -> None:
         list(dict.fromkeys((*options, second_name()))),
         key=OTHER.key,
         accept_new_options=free,
-        format_func=lambda name: plain(name) or "none",
+        format_func=lambda name: LABELS.get(name, name) or "none",
         help=SECOND_HELP,
         on_change=_take_choice,
         args=(OTHER.key, [*options, *model_names()], NONE),
@@ -304,7 +304,7 @@ def second_or_example() -> str:
     if chosen := second_name():
         return chosen
     name, words = _suitable(model_name())
-    named = words.format(f"**{escape_markdown(shortened(escape_controls(plain(name)), MOST_NAMED))}**")
+    named = words.format(f"**{escape_markdown(shortened(escape_controls(LABELS.get(name, name)), MOST_NAMED))}**")
     another = ":gray[Choose another under **Compare with**.]"
     st.markdown(f":material/edit_note: **Example:** compared with {named}. {another}")
     return name

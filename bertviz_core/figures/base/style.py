@@ -383,7 +383,7 @@ def colour_bar(
     }
 
 
-def thin_ticks(bar: Any, taken: Callable[[str], float], pixels: float) -> None:
+def thin_ticks(bar: Any, length_of: Callable[[str], float], pixels: float) -> None:
     """Keep as many ticks of a bar as have room along it, evenly, with both ends; a word takes this many pixels."""
     words, places = list(bar.ticktext or ()), list(bar.tickvals or ())
     last = len(words) - 1
@@ -392,7 +392,7 @@ def thin_ticks(bar: Any, taken: Callable[[str], float], pixels: float) -> None:
             each
             for each in range(1, last)
             if last % each == 0
-            and all((taken(a) + taken(b)) / 2 <= pixels * each / last for a, b in pairwise(words[::each]))
+            and all((length_of(a) + length_of(b)) / 2 <= pixels * each / last for a, b in pairwise(words[::each]))
         )
         every = next(fits, last)
         bar.tickvals, bar.ticktext = places[::every], words[::every]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.checkpoints.rounding import COPIES, plain
+from bertviz_core.checkpoints.rounding import COPIES, LABELS
 from bertviz_core.models.catalog import FINE_TUNED, OFFERED, SPLADE
 from bertviz_core.settings import DEFAULT_MODEL
 from tests.helpers.charts import sent_charts
@@ -25,7 +25,7 @@ def test_only_models_that_can_run_are_offered_and_none_is_the_default(models_dir
     (models_dir / "bare" / "config.json").write_text("{}")
     at = opened("tokens")
     box = at.sidebar.selectbox(key="other")
-    assert box.options == ["none", SPLADE, FINE_TUNED, "mine", *OFFERED, *map(plain, COPIES)]
+    assert box.options == ["none", SPLADE, FINE_TUNED, "mine", *OFFERED, *(LABELS.get(each, each) for each in COPIES)]
     assert "itself, rounded to 8-bit float, e4m3 (float8_e4m3fn)" in box.options
     assert box.value == ""
     assert "other" not in at.query_params
