@@ -87,8 +87,8 @@ def test_no_probe_is_trained_before_the_reader_asks_for_it(view: str) -> None:
 def test_layers_that_are_done_are_drawn_while_the_rest_is_fitted(gate: Gate) -> None:
     partly, end = gate.pages(1, trained)
     assert "Layers that are not done yet are missing." in [each.value for each in partly.caption]
-    assert any(each.value.startswith("**So far**") for each in partly.markdown)
-    assert not any("**So far**" in each.value for each in end.markdown)
+    assert any(each.value.startswith("**So far:**") for each in partly.markdown)
+    assert not any("**So far:**" in each.value for each in end.markdown)
     (first, *others), (whole, *_) = chart(partly, "predictions_probe_so_far"), chart(end, "predictions_probe")
     assert len(first["y"]) == 1
     assert len(whole["y"]) > 1
