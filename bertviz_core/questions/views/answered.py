@@ -395,7 +395,12 @@ def shown_parts(predictions: TextPredictions, scores: GoldScores) -> dict[str, l
     parts = {**({MISTAKES: wrong} if wrong else {}), ALL: list(range(len(predictions.texts)))}
     cells: dict[tuple[int, int], list[int]] = {}
     for place in by_confidence(predictions.scores, scores.compared).tolist():
-        cells.setdefault((place_of[scores.gold[place]], place_of[predictions.answers[place]]), []).append(place)
+        # Answers in words of their own are compared in small letters, and many of them as right and wrong alone.
+        gold, answer = (
+            place_of.get(each, place_of.get(each.lower())) for each in (scores.gold[place], predictions.answers[place])
+        )
+        if gold is not None and answer is not None:
+            cells.setdefault((gold, answer), []).append(place)
         if place not in missed:
             right.append(place)
     if right:

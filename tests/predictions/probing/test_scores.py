@@ -9,6 +9,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 from bertviz_core.errors import TextError
 from bertviz_core.predictions.probing.results import SharedWord, TextPredictions
 from bertviz_core.predictions.probing.scores import gold_scores, shared_word
+from bertviz_core.questions.views.answered import ALL, MISTAKES, RIGHT, shown_parts
 
 LABELS = ("NEGATIVE", "NEUTRAL", "POSITIVE")
 
@@ -28,6 +29,17 @@ def test_the_numbers_are_scikit_learns() -> None:
     np.testing.assert_array_equal(scores.confusion, confusion_matrix(gold, answers, labels=LABELS))
     assert all(gold[at] != answers[at] for at in scores.mistakes)
     assert list(scores.mistakes) == sorted(scores.mistakes, reverse=True)  # the scores increase with the index
+
+
+@pytest.mark.parametrize("count", [3, 300])
+def test_words_of_their_own_are_listed_by_cells_where_there_are_few_and_as_right_and_wrong_else(count: int) -> None:
+    """Words at a mask and spans have no list of classes, and are compared in small letters."""
+    answers = predictions([f"Word{place}" for place in range(count)], labels=())
+    scores = gold_scores(answers, ["other", *(f"word{place}" for place in range(1, count))])
+    parts = shown_parts(answers, scores)
+    assert (parts[MISTAKES], len(parts[ALL]), len(parts[RIGHT])) == ([0], count, count - 1)
+    cells = [part for part in parts if "." in part]
+    assert len(cells) == (count if count == 3 else 0)
 
 
 def test_labels_are_known_by_any_capitals_and_by_their_place() -> None:
