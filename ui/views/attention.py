@@ -217,8 +217,7 @@ def _open_head(drawing: Drawing) -> None:
     shown, cell = drawing.full(*part.place), drawing.state.cell
     clicked = [views.cell_words(drawing.full(*cell[:2]), *cell[2:])] if cell else []
     drawing.draw(*clicked, *views.shares_words(atlas, shown))
-    theme = theme_named(chosen_theme() or session.theme_name())
-    download_menu(KEY, partial(_files, drawing, shown, theme))
+    download_menu(KEY, partial(_files, drawing, shown))
     title, model = attention_title(shown, part.trace.model), opened.name
     folded_table(KEY, lambda: map_frame(shown), title, scale=drawing.scale)
     measures = Table(measures_frame(atlas), f"What each head of {model} does", 240)
@@ -294,8 +293,9 @@ def _receipt(part: Receipt, opened: SharedModel, *_: object) -> None:
         st.rerun()
 
 
-def _files(drawing: Drawing, shown: AttentionMap, theme: Theme) -> None:
+def _files(drawing: Drawing, shown: AttentionMap) -> None:
     """The files of the open head, and of all heads: slides first, then images, then their numbers."""
+    theme = theme_named(chosen_theme() or session.theme_name())
     part, atlas, look = drawing.part, drawing.atlas, drawing.state.look
     title, whole = attention_title(shown, part.trace.model), all_heads_title(atlas.options, part.trace.model)
     name, name_of_all = file_name(KEY, title), file_name(ATLAS, whole)
