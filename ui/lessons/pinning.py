@@ -20,8 +20,8 @@ from ui.share import files_read
 from ui.widgets.downloads import SAVE, save_button
 from ui.widgets.run_model import shown_in_place
 
-CHOSEN = "pinned_chosen"
-"""Session key: place in the list of the view that is edited, from 0."""
+CHOSEN, LAST = "pinned_chosen", "pinned_last"
+"""Session keys: place in the list of the view that is edited, from 0; the same while the list is closed."""
 FAULT = "pinned_fault"
 """Session key: the sentence about the last change that was refused; "" for none."""
 VERSION = "pinned_version"
@@ -96,10 +96,12 @@ def _say_what_is_left_out(here: str) -> None:
 def _list(here: str, views: pins.PinnedViews) -> pins.Pin:
     """Show the pinned views in order, with the buttons of the chosen one; returns that."""
     titles = [f"{number}. {pin.step.title}" for number, pin in enumerate(views.pins, start=1)]
-    session.store(CHOSEN, min(int(session.stored(CHOSEN, 0) or 0), len(titles) - 1))
+    shown = session.stored(CHOSEN, session.stored(LAST, 0))  # a radio that is not drawn loses its value
+    session.store(CHOSEN, min(int(shown or 0), len(titles) - 1))
     with st.container(height=140 if len(titles) > 5 else "content", border=False, key="pinned_list"):
         label = f"Pinned views, {len(titles)} of at most {pins.MOST_PINS}"
         at = st.radio(label, range(len(titles)), key=CHOSEN, format_func=lambda each: escape_markdown(titles[each]))
+    session.store(LAST, at)
     pin = views.pins[at or 0]
     place, last = at or 0, len(views.pins) - 1
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
