@@ -146,7 +146,7 @@ def text_panel(
 def typed_lines(label: str, key: str, placeholder: str) -> SentenceTable | None:
     """A box for texts, one a line, which are never in the address; None while it is empty."""
     text = st.text_area(label, key=key, height=220, persist_state="session", placeholder=placeholder)
-    st.caption("Ctrl + Enter, or a click outside the box, applies it.")
+    st.caption("A click or tap outside the box applies it, and so does Ctrl + Enter.")
     return _typed_list(str(text)) if (text or "").strip() else None
 
 

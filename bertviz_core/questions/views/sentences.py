@@ -160,7 +160,7 @@ TYPE_A_QUERY = "Type a query: {}"
 def about_sentences(opened: Opened, ask: Ask, options: Options) -> tuple[str, Sequence[Part]]:
     """How many sentences there are, and where the model runs."""
     read = "1 text" if len(options.texts) == 1 else counted(len(options.texts), "sentence")
-    return f"{f'{read} ' if options.texts else ''}on {opened.loaded.device} in float32.", ()
+    return f"{read if options.texts else 'run'} on {opened.loaded.device} in float32.", ()
 
 
 def similarity_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
