@@ -130,16 +130,12 @@ def training_movement(run: TrainingRun, sums: Sequence[CheckpointSums]) -> Train
     new = {name for name, _ in merged.at_start.adapter.saved} if merged is not None else set()
     added = [each.name in new for each in tensors]
     from_first[1:, added] = from_previous[1:2, added] = np.nan  # what the base lacks has not moved from it
-    known = [np.where(np.isnan(each), 0.0, then) for each, then in ((from_first, start), (from_previous, before))]
+    pairs = (from_first, start), (from_previous, before)
     whole = [
-        _ratio(np.nansum(each, axis=1), then.sum(axis=1))
-        for each, then in zip((from_first, from_previous), known, strict=True)
+        _ratio(np.nansum(moved, axis=1), np.where(np.isnan(moved), 0.0, then).sum(axis=1)) for moved, then in pairs
     ]
     groups = [indices_by_place(tensors, places, part) for part in MOVED_PARTS]
-    by_place = [
-        np.stack([_grouped(moved, then, group, names) for group in groups], axis=-1)
-        for moved, then in ((from_first, start), (from_previous, before))
-    ]
+    by_place = [np.stack([_grouped(moved, then, group, names) for group in groups], axis=-1) for moved, then in pairs]
     return TrainingMovement(
         run=run.name,
         checkpoints=tuple(each.name for each in checkpoints),

@@ -147,9 +147,8 @@ def _movement(run: TrainingSubject, ask: Ask, options: Options) -> Iterator[Part
     movement = answer.result
     broken = len({each.name for each in movement.broken})  # one may be so in several ways
     start, end = ("base", "base to the last checkpoint") if movement.base else ("first", "first checkpoint to the last")
-    moved, then = texts.number(float(movement.whole_from_first[-1])), options.get(FROM.key)
-    if then == FROM.options[0]:
-        then = f"the {start}"
+    moved = texts.number(float(movement.whole_from_first[-1]))
+    then = f"the {start}" if options.get(FROM.key) == FROM.options[0] else options.get(FROM.key)
     yield Metrics.of(
         Metric("Checkpoints", f"{len(movement.checkpoints):,}"),
         Metric("Last step", f"{int(movement.steps[-1]):,}"),
