@@ -68,7 +68,7 @@ def test_a_view_that_a_model_cannot_have_is_no_tab_and_is_named_with_the_click_t
 def test_the_classifier_answers_in_place_of_a_model_without_a_head_under_its_own_name() -> None:
     at = opened("predictions")
     own = opened("predictions", model=CLASSIFIER)
-    assert f"{CLASSIFIER} answers instead (classes: bad, good)." in page_text(at).replace("**", "")
+    assert f"{CLASSIFIER} answers: bad, good." in page_text(at).replace("**", "")
     (stood_in,), (answered,) = ([each.spec for each in sent_charts(page)] for page in (at, own))
     assert stood_in == answered
     named, theirs = (
@@ -80,14 +80,14 @@ def test_the_classifier_answers_in_place_of_a_model_without_a_head_under_its_own
     titles = ["Classes", "Change a word", "Calibration", "Train a probe", "Several texts", "Label errors", "Word swaps"]
     assert views(at) == titles
     several = opened("predictions", view="Several texts")
-    assert f"{CLASSIFIER} answers instead" in page_text(several).replace("**", "")
+    assert f"{CLASSIFIER} answers: bad, good" in page_text(several).replace("**", "")
     np.testing.assert_array_equal(
         several.dataframe[0].value.to_numpy(),
         opened("predictions", view="Several texts", model=CLASSIFIER).dataframe[0].value.to_numpy(),
     )
     (button,) = [each for each in at.button if each.label == f"Open {CLASSIFIER}"]
     assert button.click().run().session_state["model"] == CLASSIFIER
-    assert "answers instead" not in page_text(at)
+    assert f"{CLASSIFIER} answers" not in page_text(at)
 
 
 @pytest.mark.parametrize(

@@ -349,8 +349,8 @@ def no_head(name: str, heads: Heads, answering: str = "") -> None:
     why = escape_markdown(heads.refusal)
     short = why if heads.task or not answering else f"{escape_markdown(name)} has no task head."
     classes = ", ".join(reading.config_classes(SharedModel(answering).source.config)) if answering else ""
-    decides = f" (classes: {escape_markdown(classes)})" if classes else ""
-    instead = f"{short} **{escape_markdown(answering)}** answers instead{decides}." if answering else short
+    decides = f"answers: {escape_markdown(classes)}" if 0 < len(classes) <= 20 else "answers instead"  # one line
+    instead = f"{short} **{escape_markdown(answering)}** {decides}." if answering else short
     bundled_instead("predictions_no_head", instead, *OFFERED[:1], SPLADE, why=None if short == why else why)
     if answering:
         note_models((answering,))

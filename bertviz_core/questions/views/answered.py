@@ -375,7 +375,7 @@ def confusion_parts(gold: Answer[GoldScores], name: str) -> Iterator[Part]:
     scores = gold.result
     words = (
         f"Of {counted(len(scores.compared), 'text')} with a gold label: accuracy **{scores.accuracy:.1%}**, macro-F1 "
-        f"**{scores.macro_f1:.1%}**. {escape_markdown(scores.shared_words())}"
+        f"**{scores.macro_f1:.1%}**."
     )
     yield Notices(scores.notices)
 
@@ -385,7 +385,8 @@ def confusion_parts(gold: Answer[GoldScores], name: str) -> Iterator[Part]:
 
     click = Cell("predictions_confusion", param=SHOWN, value=part)
     yield Text(words)
-    yield Figure.of(confusion_figure, gold, f"confusion {name}", below=[click])
+    shared = escape_markdown(scores.shared_words())
+    yield Figure.of(confusion_figure, gold, f"confusion {name}", below=[*([Text(shared)] if shared else []), click])
 
 
 def shown_parts(predictions: TextPredictions, scores: GoldScores) -> dict[str, list[int]]:
@@ -517,10 +518,10 @@ def calibration_parts(
     answer = ask(calibration, of)
     sure, scores = map(escape_markdown, (sure_words(answer.result), scores_words(answer.result)))
     yield Text(sure or scores)
-    yield Notices((*listed.notices, *answer.notices), "caption")
     yield Section(CALIBRATION_SHOWN[1:] if probed else CALIBRATION_SHOWN, partial(_calibrated, of))
     if sure:
         yield Text(scores)
+    yield Notices((*listed.notices, *answer.notices), "caption")
 
 
 def _calibrated(of: Options, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
