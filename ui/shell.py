@@ -174,4 +174,5 @@ with (
         pins.record_view(to_record, view)
     if is_drawing:
         pins.draw_next()
+st.session_state.pop(navigation.AGAIN, None)
 session.first_page_sent.set()

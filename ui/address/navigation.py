@@ -126,7 +126,7 @@ LAST_ADDRESSES, RETURN = "last_addresses", "address_return"
 """Session keys: page -> its last query outside a lesson, the latest page last; where the browser returns to."""
 VALUES, BEFORE = "values_of_pages", "values_before_lesson"
 """Session keys: name and the pages that share its value -> the value; the values of all controls before a lesson."""
-AGAIN = "models_brought_back"
+AGAIN, MOST_AGAIN = "models_brought_back", 2
 """Session key: the models of a lesson that was left, and those from before it."""
 EVERYWHERE = frozenset(row.param.key for row in ROWS if row.carried and not row.pages)
 """Names whose value is that of all pages."""
@@ -242,15 +242,17 @@ def bring_values_back() -> None:
     """Bring back the values of all controls from before a lesson."""
     single, values = st.session_state.pop(BEFORE, ({}, {}))
     models = EVERYWHERE.difference(TYPED)
-    st.session_state[AGAIN] = {name: st.session_state.get(name) for name in models}, single
+    st.session_state[AGAIN] = {name: st.session_state.get(name) for name in models}, single, MOST_AGAIN
     _replace(_single(), single)
     _show_values(visit().page, values)
 
 
 def bring_models_back_again() -> None:
-    """Bring them back in the run after that, too: the browser may have sent those of the lesson once more."""
-    left, before = st.session_state.pop(AGAIN, ({}, {}))
+    """Bring them back until a run comes to its end: the browser may have sent those of the lesson once more."""
+    left, before, runs = st.session_state.pop(AGAIN, ({}, {}, 0))
     _replace([name for name, value in left.items() if st.session_state.get(name) == value], before)
+    if runs:
+        st.session_state[AGAIN] = left, before, runs - 1
 
 
 def _replace(names: Iterable[str], values: Mapping[str, Any]) -> None:

@@ -373,10 +373,8 @@ def _compared_text(
 def confusion_parts(gold: Answer[GoldScores], name: str) -> Iterator[Part]:
     """The confusion matrix; a click on a cell shows its texts."""
     scores = gold.result
-    words = (
-        f"Of {counted(len(scores.compared), 'text')} with a gold label: accuracy **{scores.accuracy:.1%}**, macro-F1 "
-        f"**{scores.macro_f1:.1%}**."
-    )
+    texts = f"Of {counted(len(scores.compared), 'text')} with a gold label"
+    words = f"{texts}: accuracy **{scores.accuracy:.1%}**, macro-F1 **{scores.macro_f1:.1%}**."
     yield Notices(scores.notices)
 
     def part(row: int, column: int) -> str | None:
@@ -397,9 +395,8 @@ def shown_parts(predictions: TextPredictions, scores: GoldScores) -> dict[str, l
     cells: dict[tuple[int, int], list[int]] = {}
     for place in by_confidence(predictions.scores, scores.compared).tolist():
         # Answers in words of their own are compared in small letters, and many of them as right and wrong alone.
-        gold, answer = (
-            place_of.get(each, place_of.get(each.lower())) for each in (scores.gold[place], predictions.answers[place])
-        )
+        both = scores.gold[place], predictions.answers[place]
+        gold, answer = (place_of.get(each, place_of.get(each.lower())) for each in both)
         if gold is not None and answer is not None:
             cells.setdefault((gold, answer), []).append(place)
         if place not in missed:
