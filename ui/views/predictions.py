@@ -426,7 +426,7 @@ def offer_classifier(tasks: tuple[str, ...]) -> None:
 
 def _open_classifier(name: str) -> None:
     choose_model(name)
-    st.session_state[questions.TEXTS_FROM.key] = TEXTS_FILE
+    st.session_state.update({questions.TEXTS_FROM.key: TEXTS_FILE, questions.ANSWERED_BY.key: EXAMPLE_TASK})
 
 
 def text_list(answered_by: str, classes: Sequence[str], mask: str) -> answered.TextList | None:
