@@ -1,7 +1,7 @@
 """The page on heads that matter in a browser: clicking a head, opening its attention, and the width of a phone."""
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import until
 
@@ -9,6 +9,13 @@ pytestmark = pytest.mark.browser
 CHART = ".st-key-causes_effects .js-plotly-plot"
 COLUMNS, LAYERS = 3 * 14 + 2, 6
 """Columns and layers of the maps of all-MiniLM-L6-v2: 12 heads, block and layer, with a gap between two maps."""
+
+CHOSEN_HEADS = """() => {
+  window.heads = [];
+  const look = () => heads.push(...new URLSearchParams(location.search).getAll("changed_head"));
+  navigation.addEventListener("currententrychange", look);
+}"""
+"""Keeps every head that stands in the address, one after the other."""
 
 
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
@@ -38,3 +45,33 @@ def test_a_phone_has_no_scroll_to_the_side(page: Page, server: str, view: str) -
     expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=60_000)
     expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
     until(page, "document.querySelector('[data-testid=stMain]').scrollWidth <= innerWidth")
+
+
+@pytest.mark.slow
+def test_by_touch_a_swipe_over_the_map_chooses_nothing_and_a_help_mark_switches_nothing(
+    browser: Browser, server: str
+) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(f"{server}/causes?pair=I+love+coding+in+python.")
+    page.locator(f"{CHART}[data-ready]").wait_for(timeout=90_000)
+    cells = page.locator(f"{CHART} .heatmaplayer image").first
+    cells.scroll_into_view_if_needed()
+    box = cells.bounding_box()
+    assert box is not None
+    x, y = box["x"] + 100, box["y"] + 60
+    page.evaluate(CHOSEN_HEADS)
+    session = context.new_cdp_session(page)
+    swipe = {"x": x, "y": y, "yDistance": -120, "gestureSourceType": "touch"}
+    session.send("Input.synthesizeScrollGesture", swipe)
+    box = cells.bounding_box()
+    assert box is not None
+    page.touchscreen.tap(box["x"] + 200, box["y"] + 60)
+    until(page, "location.search.includes('changed_head')")
+    assert len(set(page.evaluate("heads"))) == 1, "that of the tap alone"
+    page.goto(f"{server}/")
+    switch = page.locator(".stCheckbox").filter(has_text="What the answer rests on")
+    switch.get_by_test_id("stTooltipIcon").tap(timeout=90_000)
+    expect(page.get_by_test_id("stTooltipContent")).to_be_visible()
+    expect(switch.get_by_role("switch")).not_to_be_checked()
+    context.close()
