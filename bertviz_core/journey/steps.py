@@ -218,13 +218,16 @@ def _layers(model: Architecture, ledger: Ledger, rows: list[LayerCount], layers:
         if owner is not None:
             visited.add(owner.layer)
         owned = [row for row in ledger.parameters if (row.component, row.layer, row.tied_to) == (stack, stored, None)]
-        yield Stage("layer", f"layer {layer}", numel, layer_steps(fact, owned), _build(fact, owner), note)
+        yield Stage("layer", f"layer {layer}", numel, layer_steps(fact, owned), _build(fact, owner, owned), note)
 
 
-def _build(fact: LayerFacts | None, owner: LayerCount | None) -> str:
+def _build(fact: LayerFacts | None, owner: LayerCount | None, owned: Sequence[Parameter]) -> str:
     """Describe the design of a layer, as far as it distinguishes layers."""
+    counts = [] if owner is None else [counted(owner.total, "parameter")]
+    if any(".lora_" in row.name for row in owned):
+        counts.append("some of them of a LoRA adapter")
     if fact is None:
-        return "" if owner is None else counted(owner.total, "parameter")
+        return ", ".join(counts)
     attention = fact.attention
     if attention is None:
         words = (
@@ -242,9 +245,7 @@ def _build(fact: LayerFacts | None, owner: LayerCount | None) -> str:
     parts = [words, *(f"{position} positions" for position in attention.positions)] if attention else [words]
     if fact.gated:
         parts.append("gated feed-forward")
-    if owner is not None:
-        parts.append(counted(owner.total, "parameter"))
-    return ", ".join(parts)
+    return ", ".join([*parts, *counts])
 
 
 def _embedding_steps(model: Architecture) -> tuple[Operation, ...]:

@@ -3,6 +3,7 @@
 import pytest
 
 from bertviz_core.journey.results import Journey
+from bertviz_core.models.catalog import OFFERED
 from bertviz_core.questions.models.architecture import parameters
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
@@ -95,6 +96,16 @@ def test_a_layer_is_described_as_it_is_built(family: str, step: str, build: str,
     layer = next(stage for stage in way.stages if stage.kind == "layer")
     assert layer.steps[0].name == step
     assert build in layer.build
+
+
+def test_layers_that_an_adapter_changes_are_told_from_the_others(settings: Settings) -> None:
+    opened = OpenedModel(OFFERED[0], settings)
+    stages = [stage for stage in journey(opened, TEXT).result.stages if stage.kind == "layer"]
+    held = [
+        any(f".{at}." in row.name and "lora_" in row.name for row in parameters(opened, Options()).result.parameters)
+        for at in range(6)
+    ]
+    assert ["LoRA" in stage.build for stage in stages] == held == [False, False, False, True, True, True]
 
 
 def test_local_layers_are_told_from_those_that_see_everything(settings: Settings) -> None:

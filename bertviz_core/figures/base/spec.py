@@ -427,8 +427,9 @@ class FigureSpec:
 
     def _as_tall(self, theme: Theme, own: float) -> go.Figure:
         """Return the figure with the height of its place, a legend below the plot included."""
-        height = min(max(theme.tall, own * FLATTEST), own * TALLEST)
         figure = self.draw(theme)
+        rings = any(trace.type == "sunburst" for trace in figure.data)  # in a lower one words would not fit
+        height = min(max(theme.tall, own if rings else own * FLATTEST), own * TALLEST)
         added = own - (figure.layout.height or USUAL_HEIGHT)
         figure.layout.height = round(height - added)
         return fitted(figure, theme)

@@ -70,11 +70,11 @@ function buildMark({ look }, words, layer, centre, y) {
 
 const measured = (view) => (view.measureName() ? `: ${view.measureName()}` : "");
 
-// "4 more layers of the same build", where they are.
+// "4 more layers built alike", where they are.
 function sameBuild(view, stages, more) {
   const builds = new Set(stages.map(({ build }) => build));
   if (builds.size !== 1 || stages.length < 2) return "";
-  return `${stages.length} ${more ? "more " : ""}layers of the same build${measured(view)}`;
+  return `${stages.length} ${more ? "more " : ""}layers built alike${measured(view)}`;
 }
 
 function drawLanes(view, svg) {
