@@ -114,7 +114,6 @@ def test_local_layers_are_told_from_those_that_see_everything(settings: Settings
     assert ["local" in build for build in builds] == [False, True, False]
 
 
-@pytest.mark.slow
 def test_a_model_without_weights_has_its_stages_and_one_sentence(settings: Settings) -> None:
     opened = OpenedModel("bert-base-uncased", settings)  # known from its config and its file's header only
     way = journey(opened, TEXT).result

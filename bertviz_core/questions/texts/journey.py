@@ -201,6 +201,8 @@ def _opened_heads(opened: Opened, trace: Trace, part: LayerOpening) -> Iterator[
 def _stages(opened: Opened, layers: int) -> tuple[tuple[Stage, ...], str]:
     sizes, ledger = architecture(opened, Options()).result, parameters(opened, Options()).result
     stages = stages_of(sizes, ledger, layers)
+    if not opened.source.has_weights:  # what reads the pooler is told by the files
+        return stages, sizes.title
     plan, tasks, kinds = recommended(opened.source, opened.settings), set[str](), {each.kind for each in stages}
     with suppress(UnsupportedModelError):
         tasks = set(stored_tasks(opened.source)) if "task head" in kinds else tasks

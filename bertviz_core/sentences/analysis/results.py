@@ -488,6 +488,7 @@ class LateChunks(OfModel):
     alone_ranks: Int[np.ndarray, " chunks"]
     """Rank by these cosines, 1 for the largest."""
     late_ranks: Int[np.ndarray, " chunks"]
+    """Rank by the late ones, 1 for the largest."""
     shares: PositionShares
 
     @property
