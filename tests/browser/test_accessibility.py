@@ -183,7 +183,11 @@ def drawn(page: Page, name: str, view: str) -> None:
         expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
         charts = PAGES[name][view] = page.locator("[data-chart]").evaluate_all(KEYS)
     for key in charts:
-        page.locator(f".st-key-{key}").first.scroll_into_view_if_needed()  # it is drawn when it is looked at
+        place, begin = page.locator(f".st-key-{key}").first, page.locator(".st-key-start_work button")
+        place.or_(begin).first.wait_for(timeout=3 * WAIT_MS)
+        if begin.is_visible():
+            begin.click()
+        place.scroll_into_view_if_needed()  # it is drawn when it is looked at
         chart = page.locator(f".st-key-{key} .js-plotly-plot .main-svg").first
         expect(chart).to_be_visible(timeout=3 * WAIT_MS)
         expect(page.locator(f".st-key-{key}_files button")).to_be_visible()

@@ -27,6 +27,7 @@ def test_the_report_is_drawn_and_follows_the_head(page: Page, server: str) -> No
     expect(matched).to_contain_text("103 of 105")
     expect(page).to_have_url(re.compile(r"load_task=sequence-classification"))
     expect(page.get_by_text("Train it before you use it")).to_be_visible()
+    page.locator(".st-key-checkpoint_head").scroll_into_view_if_needed()
     expect(charts).to_have_count(2)
     expect(charts.nth(1).locator(".gtitle")).to_contain_text("BertForSequenceClassification beside BertModel")
 

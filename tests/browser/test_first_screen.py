@@ -16,9 +16,9 @@ DRAWN = (
     "[data-chart], .st-key-attention_heads, .st-key-journey, .st-key-architecture_tree, .st-key-corpus_plane, "
     ".stDataFrame"
 )
-FIGURES = f"{DRAWN}, .st-key-checkpoint_no_run"
-"""Main content of a view: a chart, the attention view, the journey, the module tree, a corpus map, its rows; and the
-message of a models folder without a training run."""
+FIGURES = f"{DRAWN}, .st-key-checkpoint_no_run, .st-key-start_work"
+"""Main content of a view: a chart, the attention view, the journey, the module tree, a corpus map, its rows; the
+message of a models folder without a training run; and the button of work that a reader begins."""
 LOWEST_START = 450
 """Most pixels from the top of the window to the start of the figure: half of a window, which shows what it is."""
 WINDOWS = ((1400, 900), (1366, 768))

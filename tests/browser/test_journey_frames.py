@@ -119,9 +119,9 @@ def test_a_bin_tells_its_dimension_and_the_products_sum_to_the_score(page: Page,
 def test_the_menu_of_cells_rests_while_effects_are_shown(page: Page, server: str) -> None:
     opened(page, server, **TRACED)
     menu = page.get_by_label("Cells show")
-    expect(menu).to_be_disabled()
+    expect(menu).to_be_hidden()
     page.locator("[data-name='back to the turn']").click()
-    expect(menu).to_be_enabled()
+    expect(menu).to_be_visible()
 
 
 @pytest.mark.slow

@@ -33,14 +33,18 @@ def test_the_strips_of_an_opened_layer_name_the_end_of_their_scale(page: Page, s
     opened(page, server, layer=2, query=5)
     options = Options((DEFAULT_TEXT,), values={"layer": "2", "query": "5"})
     part = layer_opening(OpenedModel("all-MiniLM-L6-v2", Settings.from_environment()), options).result
-    vectors = {"attention": part.attention_output, "inside f": part.activations, "feed-forward": part.feed_forward}
+    vectors = {
+        "attention adds": part.attention_output,
+        "inside f": part.activations,
+        "feed-forward adds": part.feed_forward,
+    }
     page.locator(".ribbon").first.wait_for(timeout=COLD_MS)
     labels = page.locator(".journey svg .label").all_text_contents()
     for name, vector in vectors.items():
         assert vector is not None
         (label,) = [each for each in labels if each.startswith(name) and "±" in each]
         assert float(label.rpartition("±")[2]) == pytest.approx(np.abs(vector).max(), abs=6e-4)
-    assert len([each for each in labels if re.match("(enters|leaves).*±", each)]) == 2
+    assert len([each for each in labels if re.match("(goes in|comes out).*±", each)]) == 2
     assert part.attention_output is not None
     assert part.feed_forward is not None
     assert part.head_norms is not None

@@ -29,13 +29,19 @@ def choose(page: Page, name: str) -> None:
     settled(page)
 
 
+def compared(page: Page) -> None:
+    """Look at what both models predict."""
+    page.locator(BLOCK).scroll_into_view_if_needed()  # charts are drawn when they are looked at
+    expect(page.locator(BLOCK).locator(".main-svg").first).to_be_visible()
+
+
 @pytest.mark.slow
 def test_the_choice_shows_both_stays_and_comes_back(page: Page, server: str) -> None:
     page.goto(f"{server}/predictions?model={FIRST}")
     arrived(page, "Predictions")
     expect(page.locator(BLOCK)).to_have_count(0)
     choose(page, COPY)
-    expect(page.locator(BLOCK).locator(".main-svg").first).to_be_visible()
+    compared(page)
     assert other(page) == [COPY]
     go(page, "Tokens")
     assert other(page) == [COPY]
@@ -46,7 +52,7 @@ def test_the_choice_shows_both_stays_and_comes_back(page: Page, server: str) -> 
     expect(page.get_by_role("combobox", name="Compare with")).to_have_value(COPY)
     page.go_back()
     arrived(page, "Predictions")
-    expect(page.locator(BLOCK).locator(".main-svg").first).to_be_visible()
+    compared(page)
     choose(page, SECOND)
     expect(page.locator(BLOCK)).to_contain_text("has no task head")
     choose(page, "none")
@@ -82,7 +88,7 @@ def test_both_models_the_text_and_its_button_are_in_sight(size: tuple[int, int],
 @pytest.mark.slow
 def test_a_click_on_the_map_of_changes_opens_that_head(page: Page, server: str) -> None:
     page.goto(f"{server}/attention?other={SECOND}")
-    page.wait_for_selector(".st-key-attention_changed .nsewdrag", state="attached", timeout=COLD_MS)
+    page.locator(".st-key-attention_changed").scroll_into_view_if_needed(timeout=COLD_MS)
     plot = page.locator(".st-key-attention_changed .nsewdrag").first
     plot.scroll_into_view_if_needed()
     until_clicks_are_heard(page, ".st-key-attention_changed")

@@ -74,6 +74,7 @@ PAGE_TEXTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("probe", "label-errors"), ("river\tOne river.", "bank\tOne bank.", "river\tTwo rivers.", "bank\tTwo banks.")
     ),
+    "word-swaps": ("It {} cold.", "He {} late.", "She {} here, or so I heard."),
     "confusion": ("sport\tHe ran in the rain.", "weather\tA storm is near.", "a label with a long name\tWater boils."),
 }
 """Figure -> texts that it shows instead of the default text."""
@@ -111,6 +112,11 @@ VARIANTS = (
 ROUNDED = "itself, rounded to float8_e4m3fn"
 COMPARED = tuple(cell for line in LABELLED for cell in line.split("\t"))
 """Texts, each followed by its gold label."""
+TAGGED = (
+    "I O\nlove O\npython B-PER\n. O",
+    "Rivers B-LOC\nof I-LOC\na O\nrather O\nlong O\nname O\nwith O\nmany O\nwords O",
+)
+"""Sentences in CoNLL lines, a word with its gold tag each."""
 OTHER = dict.fromkeys(
     (
         *("changes", "change", "cosines", "divergences", "layer-similarity", "text-cosines"),
@@ -131,6 +137,7 @@ NEEDED = {
     **dict.fromkeys(("query", "ranking", "late-interaction", "three-heads"), ("query_sentence", "What is attention?")),
     "word": ("word", WORD),
     "removal": ("count", "2"),
+    "word-swaps": ("word_pairs", "is / is not"),
     "corpus-probe": ("probe_labels", "topic"),
     "training-scores": ("with_gold", "true"),
 }
@@ -143,6 +150,11 @@ PAIRED = (
 WORD_HEAD = ("masked-text", "masked-words", "surprise", "lens", "terms", "term-score", "predictions-compared")
 LABEL_HEADS = {
     "accuracy": "classes",
+    "calibration": "classes",
+    "coverage": "classes",
+    "gold-labels": "tags",
+    "gold-tags": "tags",
+    "null-threshold": "answers",
     "adapter-updates": "adapter",
     "answers-compared": "classes",
     "answer-map": "answers",
@@ -206,6 +218,12 @@ def head_request(name: str, text: str) -> Request:
         return request(SENTENCES, (NEEDED[name],), model)
     if name == "accuracy":
         return request(LABELLED, (("count", "2"),), model)
+    if name in ("calibration", "coverage"):
+        return request((*COMPARED, "the river", "neutral"), (("with_gold", "true"),), model)
+    if name in ("gold-labels", "gold-tags"):
+        return request(TAGGED, (), model)
+    if name == "null-threshold":
+        return request((), (), model)  # the examples
     if name.endswith("-compared"):
         return request(COMPARED, (("other", ROUNDED), ("with_gold", "true")), model)
     if model == "answers":

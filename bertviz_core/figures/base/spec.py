@@ -248,11 +248,12 @@ def _lay_bars_down(figure: go.Figure, theme: Theme) -> None:
         return
     bars[0].orientation = "h"  # before the width is taken: beside the plot it leaves its room
     pixels = plot_width(figure, theme)
-    lines = wrapped_label(bars[0].title.text or "", UNIT * pixels, TEXT_SIZE)
+    half = max((label_width(str(each), TEXT_SIZE) / 2 for each in _several(bars[0].ticktext)), default=0.0)
+    beside = LENGTH * pixels - 4 * (half + GAP)  # the bar is as long as the labels of its ends
+    lines = wrapped_label(bars[0].title.text or "", min(UNIT * pixels, beside), TEXT_SIZE)
     # The second line of a title is at the height of the ticks, which may then be rotated.
     one = len(lines) == 1
     spaces = max(_spaces_behind_title(bars[0]), "" if one else 6 * SPACE, key=len)
-    half = max((label_width(str(each), TEXT_SIZE) / 2 for each in _several(bars[0].ticktext)), default=0.0)
     beyond = max(0.0, half - (1 - LENGTH) / 2 * pixels)  # the last label may not stand beyond the figure
     # Plotly removes spaces at the end of a title, but none in a tag.
     title = "<br>".join(f"{line}<i>{spaces}</i>" for line in lines)

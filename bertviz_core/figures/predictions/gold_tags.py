@@ -60,9 +60,9 @@ def scores_bars(result: TagScores, title: str, theme: Theme) -> go.Figure:
     drawn = go.Figure(layout=layout(theme, escape(title), height=AROUND + ROW * len(names), barmode="group"))
     for name, colour in RATIOS.items():
         hover = f"%{{customdata}}: {name} %{{x:.1%}}"
-        shown = {"name": name, "customdata": names, "texttemplate": "%{x:.1%}", "textposition": "outside"}
-        add_bars(drawn, table[name].to_numpy(), hover, theme.colours[colour], **shown)
-    drawn.update_layout(xaxis={"range": [0, 1.08], "tickformat": ".0%"}, yaxis=row_axis(names), bargap=0.3)
+        numbers = {"text": [f"{share:.1%}" for share in table[name]], "textposition": "outside", "cliponaxis": False}
+        add_bars(drawn, table[name].to_numpy(), hover, theme.colours[colour], name=name, customdata=names, **numbers)
+    drawn.update_layout(xaxis={"range": [0, 1], "tickformat": ".0%"}, yaxis=row_axis(names), bargap=0.3)
     return even_axes(drawn, theme)
 
 

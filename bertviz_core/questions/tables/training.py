@@ -142,8 +142,8 @@ def answers_frame(followed: FollowedLabels) -> "pd.DataFrame":
 
 
 def _cell(value: Any) -> str:
-    if isinstance(value, str):
-        return _short(value)
+    if value is None or isinstance(value, str):
+        return _short(value or "")
     return f"{value:,}" if isinstance(value, int) else digits(value, 4)
 
 

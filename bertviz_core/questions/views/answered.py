@@ -513,11 +513,8 @@ def calibration_parts(
     pairs = listed.pairs or (None if options.pair is None or probed else (options.pair,) * len(listed.texts))
     of = calibration_options(listed.texts, listed.gold, pairs, task, **probed)
     answer = ask(calibration, of)
-    sure, scores = map(escape_markdown, (sure_words(answer.result), scores_words(answer.result)))
-    yield Text(sure or scores)
     yield Section(CALIBRATION_SHOWN[1:] if probed else CALIBRATION_SHOWN, partial(_calibrated, of))
-    if sure:
-        yield Text(scores)
+    yield Text(escape_markdown(scores_words(answer.result)))
     yield Notices((*listed.notices, *answer.notices), "caption")
 
 
@@ -550,7 +547,7 @@ def _calibration(of: Options, opened: Opened, ask: Ask) -> Iterator[Part]:
     frame = scores_frame(result)
     formats = {"accuracy": "percent", **dict.fromkeys(list(SCORE_COLUMNS)[2:], "%.3f"), "T": "%.3f"}
     yield replace(reliability, spec=replace(reliability.spec, chart=f"{reliability.spec.chart}{suffix}"))
-    yield Text("\n\n".join(map(escape_markdown, words)))
+    yield Text("\n\n".join(map(escape_markdown, filter(None, (sure_words(result), *words)))))
     yield Table(frame, "Scores of the probabilities", "auto" if len(frame) <= FEW else HEIGHT, formats=formats)
     yield TableFiles(lambda: frame, f"predictions_calibrated{suffix}", f"calibration scores {names}")
     yield replace(covered, spec=replace(covered.spec, chart=f"{covered.spec.chart}{suffix}"))
