@@ -289,6 +289,7 @@ MANY: Mapping[Any, str] = {
     str: "texts",
     int: "whole numbers",
     Sequence[str]: "pairs of texts",
+    Sequence[str | int]: "lists of texts or whole numbers",
     OneOrTwo: "texts or pairs of texts",
 }
 LISTS = (Sequence, list, tuple)

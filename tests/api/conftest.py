@@ -23,6 +23,13 @@ A kitten naps on the couch.,home
 The striker scored twice.,sport
 Banks raised the price of credit.,economy
 """
+PAIRS = (
+    ("A cat sleeps.", "A kitten naps.", "1"),
+    ("Rates rose.", "Credit costs more.", "1"),
+    ("A cat sleeps.", "Rates rose.", "0"),
+    ("The striker scored.", "A kitten naps.", "0"),
+)
+"""Labelled pairs of texts, the rows of pairs.csv."""
 Printed = Callable[..., Any]
 command, models_in_memory = commands.command, commands.models_in_memory
 """The fixtures of the command line's tests."""
@@ -52,6 +59,12 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save_run(place / "runs" / "my-run")
     (place / "corpora").mkdir()
     (place / "news.csv").write_text(NEWS)
+    rows = "\n".join(",".join(each) for each in PAIRS)
+    (place / "pairs.csv").write_text(f"sentence1,sentence2,label\n{rows}\n")
+    labelled = "\n".join(f"{pair[0]},{NAMES[place % 3]}" for place, pair in enumerate(PAIRS))
+    (place / "labels.csv").write_text(f"text,label\n{labelled}\n")
+    asked = "\n".join(f"Who?,{context},{answer}" for context, answer, _ in PAIRS)
+    (place / "questions.csv").write_text(f"question,context,answer\n{asked}\n")
     (place / "tags.conll").write_text("the O\nbank B-LOC\nrose I-LOC\n\nmy O\npets B-PER\n")
     embed = ("corpus", "embed", "all-MiniLM-L6-v2", "news.csv", "-o", "corpora/news")
     with pytest.MonkeyPatch.context() as patch:

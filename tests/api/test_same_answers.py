@@ -19,7 +19,8 @@ from bertviz_core.api.results.weights import HeadsResult
 from bertviz_core.cli.app import COMMANDS
 from bertviz_core.cli.corpus import corpus_app
 from bertviz_core.cli.options import app
-from bertviz_core.questions.corpora import corpus_hits
+from bertviz_core.corpus.analysis.neighbours import ROWS
+from bertviz_core.questions.corpora import corpus_hits, neighbour_changes, neighbour_options
 from bertviz_core.questions.interventions.attributions import pair_attributions, share_values, word_attributions
 from bertviz_core.questions.interventions.effects import ablation_effects
 from bertviz_core.questions.models.architecture import parameters
@@ -27,7 +28,10 @@ from bertviz_core.questions.models.checkpoints import adapter_updates, checkpoin
 from bertviz_core.questions.models.training import OpenedTraining, training_movement
 from bertviz_core.questions.opened import OpenedFolder, OpenedModel
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.answer_list import answer_options, gold_cell, scored_answers
+from bertviz_core.questions.predictions.calibration import calibration, calibration_options
 from bertviz_core.questions.predictions.gold_tags import gold_tags, tag_options, tagged_list
+from bertviz_core.questions.predictions.label_errors import label_errors, label_options, typed_rows
 from bertviz_core.questions.predictions.predict import predictions
 from bertviz_core.questions.predictions.ranking import (
     heads_options,
@@ -36,12 +40,15 @@ from bertviz_core.questions.predictions.ranking import (
     ranking_options,
     three_heads,
 )
+from bertviz_core.questions.predictions.swaps import swap_options, word_swaps
+from bertviz_core.questions.predictions.thresholds import labelled_pairs, threshold_options, thresholds
 from bertviz_core.questions.tables.checkpoints import CHECKPOINTS
 from bertviz_core.questions.tables.interventions import WORD_PAIRS
 from bertviz_core.questions.tables.lines import json_object
 from bertviz_core.questions.tables.training import TRAINING_LOG
 from bertviz_core.questions.texts.background import background
 from bertviz_core.questions.texts.bits import fewer_bits
+from bertviz_core.questions.texts.chunks import chunk_options, late_chunks
 from bertviz_core.questions.texts.dimensions import fewer_dimensions
 from bertviz_core.questions.texts.hidden_states import head_matrices, run
 from bertviz_core.questions.texts.number_formats import number_formats
@@ -51,8 +58,9 @@ from bertviz_core.questions.texts.tokens import tokens, vocabulary
 from bertviz_core.questions.texts.two_models import changed_heads, compared_attention, cosines_of_states
 from bertviz_core.settings import Settings
 from tests.api.conftest import NEWS as NEWS_TABLE
-from tests.api.conftest import Printed
+from tests.api.conftest import PAIRS, Printed
 from tests.helpers.same_results import assert_same
+from tests.pages.labels import NAMES
 
 MODEL, SPLADE, CLASSIFIER = "all-MiniLM-L6-v2", "splade-tiny", "models/my-classifier"
 TEXT, PAIR = "Sinan loves a beautiful day", "He likes the weather."
@@ -61,6 +69,14 @@ TAGGED = [["the", "bank", "rose"], ["my", "pets"]], [["O", "B-LOC", "I-LOC"], ["
 RUN, NEWS, ROUNDED = "runs/my-run", "corpora/news", "itself, rounded to float8_e4m3fn"
 PET = "I love my pet python."
 HEADLINES = [line.rpartition(",")[0] for line in NEWS_TABLE.splitlines()[1:]]
+TOPICS = [line.rpartition(",")[2] for line in NEWS_TABLE.splitlines()[1:]]
+RATED = [int(each[2]) for each in PAIRS]
+CONTEXTS, ANSWERS = [each[0] for each in PAIRS], [each[1] for each in PAIRS]
+ASKED, CLASSES, RIGHT = (
+    ["Who?"] * len(PAIRS),
+    [NAMES[at % 3] for at in range(len(PAIRS))],
+    list(map(gold_cell, ANSWERS)),
+)
 HOSTILE = "<b onclick=alert(1)>x</b> $a$ *y*"
 
 
@@ -259,6 +275,56 @@ FACES: Mapping[str, tuple[Face, ...]] = {
             lambda opened: gold_tags(opened, tag_options(tagged_list(*TAGGED), tag_mode="strict")).result,
         ),
     ),
+    "swaps": (
+        Face(
+            (MODEL, "--set", "pronouns", "--swaps-by", "cosine"),
+            lambda: model().word_swaps(shipped="pronouns", compared_by="cosine"),
+            lambda opened: (
+                word_swaps(opened, swap_options(None, None, None, swap_set="pronouns", swaps_by="cosine")).result
+            ),
+        ),
+    ),
+    "thresholds": (
+        Face(
+            (MODEL, "--file", "pairs.csv", "--precision", "0.8"),
+            lambda: model().thresholds([each[:2] for each in PAIRS], RATED, precision=0.8),
+            lambda opened: (
+                thresholds(
+                    opened,
+                    threshold_options(labelled_pairs([each[:2] for each in PAIRS], RATED), {"precision": "0.8"}, None),
+                ).result
+            ),
+        ),
+    ),
+    "label-errors": (
+        Face(
+            (MODEL, "news.csv", "--column", "text", "--gold", "topic", "--seed", "3"),
+            lambda: model().label_errors(HEADLINES, TOPICS, seed=3),
+            lambda opened: label_errors(opened, label_options(typed_rows(HEADLINES, TOPICS), {"seed": "3"})).result,
+            lambda found: {**found.to_json(), "source": "news.csv"},
+        ),
+    ),
+    "calibration": (
+        Face(
+            (CLASSIFIER, "labels.csv", "--bins", "5"),
+            lambda: open_model(CLASSIFIER).calibration(CONTEXTS, CLASSES, bins=5),
+            lambda opened: calibration(opened, calibration_options(CONTEXTS, CLASSES, bins="5")).result,
+        ),
+    ),
+    "answers": (
+        Face(
+            ("models/my-reader", "questions.csv", "--context", "context", "--gold", "answer", "--longest", "3"),
+            lambda: open_model("models/my-reader").answers(ASKED, CONTEXTS, ANSWERS, longest=3),
+            lambda opened: scored_answers(opened, answer_options(ASKED, CONTEXTS, RIGHT, longest="3")).result,
+        ),
+    ),
+    "chunks": (
+        Face(
+            (MODEL, " ".join(HEADLINES), "--tokens", "12"),
+            lambda: model().chunks(" ".join(HEADLINES), tokens=12),
+            lambda opened: late_chunks(opened, chunk_options(" ".join(HEADLINES), 12, 0, None)).result,
+        ),
+    ),
     "late-interaction": (
         Face(
             (MODEL, TEXT, PAIR),
@@ -294,6 +360,13 @@ FACES: Mapping[str, tuple[Face, ...]] = {
         predicted(SPLADE, "--view", "surprise", task="masked-lm", view="surprise"),
         predicted(SPLADE, "--view", "lens", "--top", "2", task="masked-lm", view="lens", top=2),
         predicted(SPLADE, "--view", "terms", task="masked-lm", view="terms", pair=TEXT),
+    ),
+    "corpus neighbours": (
+        Face(
+            (NEWS, "--model", SPLADE, "-k", "2"),
+            lambda: open_corpus(NEWS).neighbours(SPLADE, 2),
+            lambda opened: neighbour_changes(opened, neighbour_options(SPLADE, 2, ROWS)).result,
+        ),
     ),
     "corpus info": (Face((NEWS,), lambda: open_corpus(NEWS), lambda opened: opened.corpus),),
     "corpus search": (

@@ -16,7 +16,7 @@ from bertviz_core.attribution.pair_attributions import (
     pair_attributions,
 )
 from bertviz_core.attribution.results import PairAttributions
-from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
+from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError, no_progress
 from bertviz_core.interventions.hooks import intervening
 from bertviz_core.interventions.runs import InterventionRuns
 from bertviz_core.interventions.targets import cosine_target
@@ -173,7 +173,7 @@ def test_the_error_of_a_share_is_the_one_it_has(family: str) -> None:
     """Compared with many more nodes: the change by the last doubling is at least the remaining error."""
     result = ledger(family, 0)
     ways = [_Way(*opened(family), one, other, MEAN, 0, MAX_BATCH_BYTES) for one, other in ((TEXT, PAIR), (PAIR, TEXT))]
-    exact = _products(ways, 4 * (result.nodes - 1), None)
+    exact = _products(ways, 4 * (result.nodes - 1), no_progress)
     wrong = np.abs(result.shares - exact)
     assert wrong.max() <= 2 * result.share_errors.max() + 1e-6
     assert result.share_errors.max() <= SHARE_TOLERANCE * np.abs(result.shares).max() or result.notices

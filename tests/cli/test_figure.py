@@ -439,7 +439,7 @@ def weights_drawn(figure: go.Figure, name: str, size: int, top: float) -> np.nda
     for trace in figure.data:
         if trace.mode == "lines":
             queries, keys = np.array(trace.y).reshape(-1, 3)[:, :2].astype(int).T
-            found[queries, keys] = (trace.opacity - 0.5 / STEPS) * top  # the middle of the shade
+            found[queries, keys] = (trace.opacity**2 - 0.5 / STEPS) * top  # the middle of the shade
     return found
 
 
@@ -603,7 +603,8 @@ def test_png_and_svg_carry_the_caption_and_the_alt_text(run: Command, tmp_path: 
     assert f"Text: “{EVIL}”." in caption
     assert "Colours: weight, 0 to 0." in caption
     assert root.findtext(f"{SVG}title") == f"Attention of layer 5, head 3 — {MODEL}"
-    assert caption in (root.findtext(f"{SVG}desc") or "")
+    sources = caption.removeprefix(f"Attention of layer 5, head 3 — {MODEL}").strip()
+    assert sources in (root.findtext(f"{SVG}desc") or "")
     assert root.find(f"{SVG}rect").attrib["fill"] == DARK.paper  # type: ignore[union-attr]  # a missing one fails too
     assert not list(root.iter(f"{SVG}script")) + list(root.iter(f"{SVG}img"))
     content = png.read_bytes()
@@ -751,7 +752,7 @@ def test_an_image_of_a_journey_says_what_it_is_of(run: Command, tmp_path: Path) 
     root = ElementTree.fromstring(svg.read_text(encoding="utf-8"))
     title, caption = (" ".join("".join(each.itertext()) for each in text) for text in root.findall(f"{SVG}text"))
     assert f"through {MODEL}" in title
-    assert caption == f"Model: {MODEL}, revision {BUNDLED[MODEL].digests[WEIGHTS][:12]}. Text: “{TEXT}”."
+    assert caption == f"Model: {MODEL}, revision {BUNDLED[MODEL].digests[WEIGHTS][:12]}. Text: “{TEXT}”"
     left = float(root.find(f"{SVG}g/{SVG}svg").attrib["viewBox"].split()[0])  # type: ignore[union-attr]
     width, height = (float(root.attrib[side]) for side in ("width", "height"))
     assert left < 0, "no word stands at the edge"

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.models.catalog import bundled_folder
 from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import drawn, opened, visible_text
+from tests.pages.opened import drawn, opened, visible_text, with_files
 
 VIEWS = ("Module tree", "One layer", "Cost", "Encoder or decoder")
 
@@ -150,10 +150,13 @@ def test_a_model_is_drawn_as_what_it_is(model_type: str, changes: dict[str, Any]
 
 @pytest.mark.slow
 def test_figures_can_be_had_in_every_theme() -> None:
-    for view, rows in (("One layer", 1), ("Cost", 2), ("Encoder or decoder", 1)):
+    views = {"One layer": ("layer",), "Cost": ("cost", "memory"), "Encoder or decoder": ("encoder",)}
+    for view, keys in views.items():
         at = opened("architecture", view=view)
+        for key in keys:
+            with_files(at, f"architecture_{key}")
         choices = [each for each in at.button_group if str(each.key).endswith("_theme")]
-        assert [each.options for each in choices] == [["as on the page", "light", "dark", "print"]] * rows
+        assert [each.options for each in choices] == [["as on the page", "light", "dark", "print"]] * len(keys)
 
 
 @pytest.mark.sample(1)

@@ -3,6 +3,7 @@
 The table is `SHARING` of `ui/address/registry.py`.
 """
 
+import json
 import re
 from functools import cache
 from itertools import permutations
@@ -41,7 +42,7 @@ def numbers(at: AppTest) -> dict[str, Any]:
     assert not at.exception, [each.message for each in at.exception]
     components = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith(DRAWN)]
     return {
-        "charts": [each.figure["data"] for each in sent_charts(at)],
+        "charts": [json.dumps(each.figure["data"]) for each in sent_charts(at)],  # as text NaN is equal to itself
         "tables": [each.value.to_csv() for each in at.dataframe],
         "metrics": [(each.label, each.value) for each in at.metric],
         "errors": [each.value for each in at.error],

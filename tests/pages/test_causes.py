@@ -91,7 +91,7 @@ def test_the_map_has_the_effects_of_a_model_without_each_head() -> None:
     layer, head = np.unravel_index(np.abs(values[:, :HEADS]).argmax(), (LAYERS, HEADS))
     assert f"Layer {layer}, head {head}:" in page_text(at)
     assert f"is **{decimals(clean, 3)}** with all heads" in page_text(at)
-    assert f"taken away **{decimals(cosine_without((int(layer), int(head))))}**" in page_text(at)
+    assert f"taken away **{decimals(cosine_without((int(layer), int(head))), 3)}**" in page_text(at)
     zero, mean, gradient = (values[:, start : start + HEADS].ravel() for start in (0, HEADS + 3, 2 * HEADS + 6))
     matrix = np.corrcoef([zero, mean, gradient])
     said_of = (
@@ -140,7 +140,7 @@ def test_a_chosen_head_is_marked_told_and_linked() -> None:
     assert at.selectbox(key="changed_head").value == "layer 2, head 7"
     marks = [each for each in charts(at)["causes_effects"]["layout"]["shapes"] if each["type"] == "rect"]
     assert [(each["x0"], each["y0"]) for each in marks] == [(start + 6.5, 1.5) for start in (0, 15, 30)]
-    assert f"taken away **{decimals(cosine_without((2, 7)))}**" in page_text(at)
+    assert f"taken away **{decimals(cosine_without((2, 7)), 3)}**" in page_text(at)
     (link,) = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith("-causes_attention")]
     assert "attention?layer=2&head=7" in link.json
     other = shown(changed_head="layer 9, head 1")

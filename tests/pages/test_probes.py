@@ -249,10 +249,10 @@ def test_gold_labels_give_accuracy_and_a_confusion_matrix_and_a_probe_is_told_it
     assert any(f"{len(wrong)} of 3 texts" in visible_text(each.value) for each in at.markdown)
     for link in onward(at)[1:]:
         assert link["text"] == wrong["text"].iloc[0]
-        assert link["target_class"] == wrong["answer"].iloc[0]
+        assert link["target_class"] in (wrong["answer"].iloc[0], wrong["gold label"].iloc[0])
     shown = at.selectbox(key="many_shown")
     shown.set_value(next(each for each in ("2.0", "2.1") if cells[int(each[0]), int(each[2])])).run()
-    assert [each["text"] for each in onward(at)] == ["the bank"] * 3
+    assert {each["text"] for each in onward(at)} == {"the bank"}
     known = {"labelled": "typed", "labelled_texts": TYPED}
     at = several("tiny", TYPED, **known)
     assert not errors(at)
