@@ -50,7 +50,7 @@ def test_a_reader_that_takes_time_as_the_square_of_its_input_is_found() -> None:
 
     def found(read: Callable[[bytes], object]) -> list[str]:
         def case(rng: random.Random) -> Brought:
-            raw = changed_bytes(rng, b"one unbroken word")[:50_000]
+            raw = changed_bytes(rng, b"one unbroken word")
             return Brought(len(raw), lambda: read(raw))
 
         return list(islice(filter(None, (fault(case, random_of("planted", 0, at)) for at in range(CASES_PLANTED))), 1))

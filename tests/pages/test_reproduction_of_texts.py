@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.models.catalog import FINE_TUNED
+from bertviz_core import open_model
+from bertviz_core.models.catalog import FINE_TUNED, bundled_folder
 from bertviz_core.text import decimals
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, views
-from tests.pages.snippets import BUNDLED, MODELS, Check, Printed, chart, check_view, close, folded, printed
+from tests.pages.snippets import BUNDLED, LABEL, MODELS, Check, Printed, chart, check_view, close, folded, printed
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,6 +69,12 @@ def dimensions(at: AppTest, values: Printed) -> None:
         close(found, drawn)
 
 
+def bits(at: AppTest, values: Printed) -> None:
+    rows = [values[start : start + 7] for start in range(0, len(values) - 2, 7)]
+    shown = folded(at, "sentences_bits")[["recall", "Spearman", "nearest changed"]]
+    close([[recall, rank, changed] for *_, recall, rank, changed in rows], shown)
+
+
 def background(at: AppTest, values: Printed) -> None:
     shown = folded(at, "sentences_background").set_index("percentile")
     close(values[2], shown.loc[[5, 95, 99]].iloc[:, 0])
@@ -105,6 +112,43 @@ def chunks(at: AppTest, values: Printed) -> None:
     close(np.stack([both, alone_scores, late_scores], 1), rows[["both", "alone", "late"]])
 
 
+def prompts(at: AppTest, values: Printed) -> None:
+    rows = at.dataframe[0].value.select_dtypes("number")
+    close(
+        [values[each + 1 : each + 5] for each in range(0, len(values), 6)],
+        rows[["mean cosine", "spread", "order kept", "nearest kept"]],
+    )
+
+
+def scripts(at: AppTest, values: Printed) -> None:
+    rows, *found, ids, counts, _, _ = at.dataframe[0].value, *values
+    assert [(each.kind, each.rows, each.used) for each in found] == list(
+        rows[["kind", "rows", "used"]].itertuples(False)
+    )
+    shown = folded(at, "sentences_coverage")
+    assert (shown["id"].tolist(), shown["tokens"].tolist()) == (
+        ids[: len(shown)].tolist(),
+        counts[: len(shown)].tolist(),
+    )
+
+
+def threshold(at: AppTest, values: Printed) -> None:
+    *_, thresholds, precision, recall, f1, _ = values
+    shown = folded(at, "sentences_thresholds").set_index("threshold")[["precision", "recall", "F1"]]
+    drawn = np.flatnonzero(np.isclose(thresholds[:, None], shown.index.to_numpy(), atol=1e-6).any(1))
+    close(np.stack([precision, recall, f1], 1)[drawn], shown)
+
+
+def recipe(at: AppTest, _: Printed) -> None:
+    """The recipe that the page names makes the vectors of its first text."""
+    (place,) = [each for each in at.expander if each.label == LABEL]
+    scope: dict[str, Any] = {}
+    exec(place.code[0].value.replace(f"sentence-transformers/{BUNDLED}", str(bundled_folder())), scope)  # noqa: S102
+    shown, text = at.dataframe[1].value.iloc[0], "A river."
+    assert shown["recipe"] == "first token, after layer 5, normalised"
+    close(scope["vector_of"](text), open_model(BUNDLED).sentences([text], pooling="cls").vectors[0])
+
+
 VIEWS: Mapping[str, Mapping[str, Check]] = {
     "Similarity": {"sentences_similarity": similarity},
     "Two models": {"sentences_pair_cosines": two_models},
@@ -115,8 +159,26 @@ VIEWS: Mapping[str, Mapping[str, Check]] = {
     "Late interaction": {"sentences_late_interaction": interaction},
     "Map": {"sentences_map": plane},
 }
+GOLD = (
+    "good\tThe bed was clean.\nbad\tThe bread was rude.\ngood\tI found the train clean.\nbad\tThe guide was not fresh."
+)
 VECTORS: Mapping[str, Check] = {**VIEWS["Similarity"], "sentences_vectors": vectors}
 """Figures of Similarity that a switch adds to."""
+
+
+OF_WORD_PIECES: Mapping[str, Mapping[str, Check]] = {
+    "Prompts": {"sentences_prompts": prompts},
+    "Threshold": {"sentences_thresholds": threshold},
+    "Vocabulary in use": {"sentences_vocabulary": scripts},
+    "Smaller vectors": {"sentences_dimensions": dimensions, "sentences_bits": bits},
+    "Outside vectors": {"sentences_recipes": recipe},
+}
+"""Views that are tried with the bundled model alone."""
+
+
+@pytest.mark.parametrize("view", OF_WORD_PIECES)
+def test_lists_of_sentences(view: str) -> None:
+    check_view("sentences", BUNDLED, OF_WORD_PIECES[view], view=view, sentences_coverage_table="true")
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -250,6 +312,48 @@ def several(at: AppTest, values: Printed) -> None:
 
 def test_several_texts() -> None:
     check_view("predictions", "splade-tiny", {"predictions_several": several}, view="Several texts")
+
+
+def reliability(at: AppTest, values: Printed) -> None:
+    scores, *_, temperature, before, after, probability, share, coverage, accuracy = values
+    rows = folded(at, "predictions_calibration")
+    close(np.stack([probability, share], 1), rows[["mean probability", "share"]])
+    covered = folded(at, "predictions_coverage")
+    close(np.stack([coverage, accuracy], 1), covered[["answered", "accuracy"]])
+    table = next(each.value for each in at.dataframe if "ECE" in each.value)
+    close(scores.accuracy, table["accuracy"].iloc[0])
+
+
+def suspects(at: AppTest, values: Printed) -> None:
+    places, suggested, counts, estimated, _, _ = values
+    given = folded(at, "predictions_label_errors").set_index("given label")
+    close(counts, given.iloc[:, : len(given)])
+    rows = next(each.value for each in at.dataframe if "suggested" in each.value)
+    assert rows["row"].tolist() == (places + 1).tolist()
+    assert rows["suggested"].tolist() == [given.index[each] for each in suggested]
+    assert estimated == len(places)
+
+
+def swaps(at: AppTest, values: Printed) -> None:
+    _, mean, interval, _ = values
+    rows = next(each.value for each in at.dataframe if "low" in each.value)
+    rows = rows[rows["number"] == "mean surprise"]
+    close(np.column_stack([mean, *interval]), rows[["difference", "low", "high"]])
+
+
+LISTED: Mapping[str, tuple[str, Mapping[str, Check], Mapping[str, str]]] = {
+    "Calibration": ("negations/checkpoint-80", {"predictions_calibration": reliability}, {"many_texts": GOLD}),
+    "Label errors": (BUNDLED, {"predictions_label_errors": suspects}, {}),
+    "Word swaps": ("splade-tiny", {"predictions_swaps": swaps}, {}),
+}
+"""View of Predictions -> model, checks, and what its address has."""
+
+
+@pytest.mark.usefixtures("patience")
+@pytest.mark.parametrize("view", LISTED)
+def test_lists_of_labelled_texts(view: str) -> None:
+    model, checks, more = LISTED[view]
+    check_view("predictions", model, checks, view=view, predictions_coverage_table="true", **more)
 
 
 def test_the_score_of_two_texts() -> None:

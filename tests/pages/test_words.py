@@ -80,7 +80,7 @@ def test_each_word_has_the_difference_of_two_runs() -> None:
     assert metrics(at)["Clean"] == decimals(clean)
     assert metrics(at)["Without any word"] == decimals(float(vector(TEXT, tuple(range(1, 7))) @ other))
     assert [each.value for each in at.caption].count(escape_markdown(f"Text: “{TEXT}”")) == 2  # below each figure
-    assert "**python** adds most" in page_text(at)
+    assert "**python** adds more to the" in page_text(at)
     weakest = int(np.argmin(expected))
     assert expected[weakest] < 0
     assert f"**{frame['word'][weakest]}** takes more away from the" in page_text(at)
