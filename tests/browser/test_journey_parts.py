@@ -109,7 +109,7 @@ def test_on_a_phone_keys_are_large_and_a_long_text_has_a_list_of_its_tokens(page
     chosen.focus()
     chosen.select_option("20")
     expect(page).to_have_url(re.compile("query=20"))
-    expect(page.locator(".journey svg")).to_contain_text("token 20 of 0 to")
+    expect(page.locator(".journey svg")).to_contain_text("token 20 (0 to")
     expect(chosen).to_be_focused()
 
 

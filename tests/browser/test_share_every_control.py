@@ -124,6 +124,14 @@ def change_all(page: Page) -> set[str]:
     return done
 
 
+def seen(page: Page) -> Any:
+    """What the page shows, its charts included: they are drawn when they are looked at."""
+    for each in page.locator("[data-chart]").all():
+        each.scroll_into_view_if_needed()
+    settled(page)
+    return page.evaluate(SHOWN)
+
+
 def shared(page: Page) -> str:
     """The link with the text."""
     page.get_by_test_id("stSidebar").get_by_role("button", name="Share").click()
@@ -143,17 +151,16 @@ def test_a_link_restores_every_control_of_a_view(fresh: Fresh, server: str, page
     before = page.evaluate(SHOWN)
     changed = change_all(page)
     settled(page)
-    here = page.evaluate(SHOWN)
+    here = seen(page)
     assert changed
     assert here != before
     with fresh() as other:
         other.goto(shared(page))
         settled(other)
         for _ in range(20):
-            if other.evaluate(SHOWN) == here:
+            if seen(other) == here:
                 break
-            settled(other)
-        assert differences(here, other.evaluate(SHOWN)) == []
+        assert differences(here, seen(other)) == []
         expect(other.get_by_test_id("stAlert")).to_have_count(page.get_by_test_id("stAlert").count())
 
 

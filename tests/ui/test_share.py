@@ -169,6 +169,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         {"example": "negation", "pooling": "[CLS]", "layer": 3, "measure": "dot product", "order": "clustered"},
         {},
     ),
+    ("sentences", {"pooling": "[CLS]", "layer": 3, "scaled": "true"}, {}),
     ("sentences", {"view": "Token contributions", "cells": "words"}, {}),
     (
         "sentences",
@@ -188,7 +189,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("sentences", {"view": "Two models", "other": "sre-embedding-model", "example": "negation"}, {}),
     ("sentences", {"view": "Late interaction", "example": "negation"}, {"query_sentence": "a pet"}),
     ("sentences", {"view": "Map"}, {}),
-    ("sentences", {"vectors_shown": "true", "vectors_in": "float16", "scaled": "true"}, {}),
+    ("sentences", {"vectors_shown": "true", "vectors_in": "float16"}, {}),
     ("sentences", {"source": "file"}, {}),
     ("predictions", {"model": "splade-tiny", "mask": "2,4", "position": 3}, {}),
     ("predictions", {"model": "splade-tiny", "view": "Lens", "other": "itself, rounded to bfloat16"}, {}),

@@ -223,6 +223,7 @@ class LabelErrors(OfModel):
     probabilities_from: str
     """"probe" for probes on sentence vectors that were fitted without the text, "head" for the model's own head."""
     probabilities: Float[np.ndarray, "texts classes"]
+    """Probability of each class for each text, from there."""
     joint: ConfidentJoint
     found_by: str
     ranked_by: str
