@@ -91,7 +91,7 @@ function fit(main, seen) {
   const top = Math.round(Math.max(head?.getBoundingClientRect().bottom ?? 0, 0)) + EDGE, room = innerHeight - top - EDGE;
   const most = LARGER * (parseFloat(document.documentElement.style.getPropertyValue("--growth")) || 1);
   const chart = place.querySelector("[data-chart]"), high = parseFloat(chart?.style.height);
-  const now = [innerWidth, innerHeight, room, high, most].join();
+  const now = [innerWidth, innerHeight, room, high, most, Math.round(place.getBoundingClientRect().top)].join();
   if (place.matches(".st-key-journey")) {
     if (seen.now !== now) window.dispatchEvent(new Event("resize")); // it draws itself as large as fits
   } else {
