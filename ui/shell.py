@@ -67,10 +67,12 @@ if not again:
 is_drawing = session.stored(pins.DRAWING) is not None  # pinned views, one after the other
 if is_drawing:
     pins.leave_after_the_last()
-if "lesson" in st.query_params:
+step = ""
+if navigation.is_returning():  # what the browser sends of the lesson is over
+    tour.forget()
+elif "lesson" in st.query_params:
     step = tour.follow_address(here, pages)
 else:
-    step = ""
     session.store(tour.ADDRESS, None)
 if any(name in st.query_params for name in share.READ_ONCE):
     share.take_from_address()
@@ -174,5 +176,5 @@ with (
         pins.record_view(to_record, view)
     if is_drawing:
         pins.draw_next()
-st.session_state.pop(navigation.AGAIN, None)
+navigation.end_return()
 session.first_page_sent.set()

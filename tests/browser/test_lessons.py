@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 from bertviz_core.models.catalog import example_texts
 from tests.browser.conftest import COLD_MS, until
+from tests.browser.test_share_every_control import settled
 from tests.ui.lessons.shipped import lesson
 from ui.lessons.tour import ORDER, RUN_LESSON, WRONG
 
@@ -257,7 +258,8 @@ def test_who_leaves_the_guide_has_page_and_models_of_before(page: Page, server: 
         expect(page).to_have_url(re.compile("model=negations%2Fcheckpoint-(20|40)"))
     if way == "presented":
         page.get_by_role("link", name="Present", exact=True).click()
-        expect(page.locator(".st-key-presenter")).to_be_attached()
+        expect(page.locator(".st-key-presenter [aria-keyshortcuts]")).to_be_visible()
+        settled(page)
         page.keyboard.press("Escape")
     else:
         page.get_by_role("button", name="Leave").click()

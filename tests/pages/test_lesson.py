@@ -312,13 +312,17 @@ def leave(at: AppTest, sent_again: dict[str, str] | None = None) -> AppTest:
     """Leave, and open page and address that the browser then opens; it may send models once more."""
     at.button(key="tour_leave").click().run()
     assert "tour" not in at.session_state
-    sent = component(at, "pages")
-    (here,) = [link["address"] for group in sent["groups"] for link in group["links"] if link["current"]]
-    at.switch_page(f"../pages/{here or FIRST_PAGE}.py").query_params.clear()
-    at.query_params.update(parse_qs(sent["again"].removeprefix("?")))
-    for name, value in (sent_again or {}).items():
-        at.selectbox(key=name).set_value(value)
-    return at.run()
+    for given in (sent_again or {}, {}):
+        sent = component(at, "pages")
+        if not sent["again"]:
+            break
+        (here,) = [link["address"] for group in sent["groups"] for link in group["links"] if link["current"]]
+        at.switch_page(f"../pages/{here or FIRST_PAGE}.py").query_params.clear()
+        at.query_params.update(parse_qs(sent["again"].removeprefix("?")))
+        for name, value in given.items():
+            at.selectbox(key=name).set_value(value)
+        at.run()
+    return at
 
 
 @pytest.mark.parametrize("before", [("parameters",), ("architecture", "parameters")])
@@ -352,6 +356,26 @@ def test_who_leaves_has_page_view_and_models_of_before(before: tuple[str, ...], 
     assert at.title[0].value == before[0].capitalize()
     assert models_of(at) == {name: at.query_params[name] for name in OWN_MODELS} == OWN_MODELS
     assert at.query_params["view"] == views[before[0]]
+
+
+def test_an_address_of_the_lesson_that_comes_late_opens_it_no_more(own: Path) -> None:
+    """As where the browser's window changes before it has opened the address that it is told to."""
+    (own / "mine.yaml").write_text(COMPARES)
+    at = opened("parameters", view="Layers", **OWN_MODELS)
+    at.query_params.update(lesson="mine", step="1")
+    at.switch_page("../pages/architecture.py").run().run()
+    late = dict(at.query_params)
+    at.button(key="tour_leave").click().run()
+    at.switch_page("../pages/architecture.py").query_params.update({**late, "other": "negations/checkpoint-20"})
+    at.run()
+    assert "tour" not in at.session_state
+    again = parse_qs(component(at, "pages")["again"].removeprefix("?"))
+    assert {name: [value] for name, value in OWN_MODELS.items()}.items() <= again.items()
+    at.query_params.clear()
+    at.query_params.update(again)
+    at.switch_page("../pages/parameters.py").run()
+    assert (at.title[0].value, models_of(at)) == ("Parameters", OWN_MODELS)
+    assert at.query_params["view"] == "Layers"
 
 
 OF_A_RUN = (RUN_LESSON, WRONG)

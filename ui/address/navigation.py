@@ -1,6 +1,7 @@
 """From page to page: what an address names, what is carried, and the way back."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qs, urlencode
@@ -124,6 +125,8 @@ VISIT = "address_visit"
 """Key of the session: the current visit."""
 LAST_ADDRESSES, RETURN = "last_addresses", "address_return"
 """Session keys: page -> its last query outside a lesson, the latest page last; where the browser returns to."""
+MOST_RETURNS = 5
+"""Most runs in which the browser is told to return."""
 VALUES, BEFORE = "values_of_pages", "values_before_lesson"
 """Session keys: name and the pages that share its value -> the value; the values of all controls before a lesson."""
 AGAIN, MOST_AGAIN = "models_brought_back", 2
@@ -185,15 +188,22 @@ def arrive(page: str) -> str:
         _show_values(page, _values(before))
     if carried is not None:
         del st.query_params[ARRIVE]
+        if carried != st.session_state.get(RETURN, ("", ""))[1]:  # the reader goes elsewhere
+            st.session_state.pop(RETURN, None)
     if action == "begin again":
         st.rerun()
     if action == "say again":  # the previous run ended before its changes to the address were sent
-        st.query_params[ARRIVE] = ""
-        del st.query_params[ARRIVE]
+        _send_address()
     if action != "open again" or carried is None:
         return ""
     st.query_params.from_dict(left_query(carried))
     return carried
+
+
+def _send_address() -> None:
+    """Send the address to the browser, which Streamlit does where it changes."""
+    st.query_params[ARRIVE] = ""
+    del st.query_params[ARRIVE]
 
 
 def _values(page: str) -> Values:
@@ -255,6 +265,12 @@ def bring_models_back_again() -> None:
         st.session_state[AGAIN] = left, before, runs - 1
 
 
+def end_return() -> None:
+    """Send the address once more after the first whole run after a lesson, whose models the browser may still have."""
+    if st.session_state.pop(AGAIN, None) is not None:
+        _send_address()
+
+
 def _replace(names: Iterable[str], values: Mapping[str, Any]) -> None:
     for name in names:
         st.session_state.pop(name, None)
@@ -278,15 +294,32 @@ def return_to_view(followed: bool) -> None:
     page = now if followed or now in addresses else last
     query = {name: value for name, value in addresses.get(page, here).items() if name not in EVERYWHERE}
     query |= {name: value for name, value in addresses.get(last, {}).items() if name in EVERYWHERE}
-    st.session_state[RETURN] = page, f"?{urlencode(query, doseq=True)}"
+    st.session_state[RETURN] = page, f"?{urlencode(query, doseq=True)}", MOST_RETURNS
 
 
 def returning(pages: Mapping[str, Any]) -> str:
-    """Take the query to which the browser returns, "" for none; go to its page first."""
-    page, query = st.session_state.pop(RETURN, (visit().page, ""))
+    """The query to which the browser returns, "" for none or where it is open; go to its page first.
+
+    Until it is open, the browser may send the address of the lesson once more, as when its window's layout changes.
+    """
+    page, query, runs = st.session_state.pop(RETURN, (visit().page, "?", 0))
+    here = {name: st.query_params.get_all(name) for name in st.query_params}
+    is_open = runs < MOST_RETURNS and page == visit().page and here == left_query(query)
+    if is_open or not runs:
+        return ""
+    st.session_state[RETURN] = page, query, runs - 1
+    left, before, _ = st.session_state.get(AGAIN, ({}, {}, 0))
+    _replace(left, before)  # whatever the browser has sent
     if page != visit().page:
         st.switch_page(pages[page], query_params=[(ARRIVE, query)])
+    with suppress(StreamlitAPIException):  # a name is bound to a widget of the last run, which then writes it
+        st.query_params.from_dict(left_query(query))
     return str(query)
+
+
+def is_returning() -> bool:
+    """Whether the browser has not opened the address after a lesson yet."""
+    return RETURN in st.session_state
 
 
 def visit() -> Visit:

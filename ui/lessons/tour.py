@@ -208,7 +208,7 @@ def _card(place: Place, here: str, pages: Pages) -> dict[str, Any]:
         "figure": place.view.figure or "",
         "by_keys": is_presenting() or len({each.page for each in lesson.steps}) == 1,
         "beside": not is_presenting() and here == JOURNEY,
-        "present": "" if is_presenting() else place.address(present=True),
+        "present": None if is_presenting() else asdict(place.link("Present", present=True)),
     }
 
 
@@ -234,13 +234,18 @@ def _onward(lesson: Lesson) -> Link | None:
     )
 
 
+def forget() -> None:
+    """Take the lesson out of an address that the browser sent once more after the lesson was left."""
+    take((*NAMES, PRESENT))
+
+
 def end_tour() -> None:
     """End the tour on the current page; restore the reader's texts, and what every page showed before."""
     if not is_open():  # a second click
         return
     restore_texts()
     followed = _place(*st.session_state.pop(TOUR)).view.page != visit().page
-    take((*NAMES, PRESENT))
+    forget()
     bring_values_back()
     return_to_view(followed)
 

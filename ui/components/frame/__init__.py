@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
+from uuid import uuid4
 
 import streamlit as st
 
@@ -52,6 +53,8 @@ def page_links(
     """Show links to pages in groups; the browser at once opens the query `again` of the current page, "" for none."""
     shown = [{"name": name, "links": [asdict(link) for link in links]} for name, links in groups]
     data = {"groups": shown, "again": again, "carried": list(CARRIED), "label": label}
+    if again:
+        data["asked"] = uuid4().hex  # the component runs where its data is new
     _navigation(key=key, data=data, width=width, height="content")
 
 

@@ -114,9 +114,17 @@ function forget(link) {
 // A lesson ends with its frame, as by the button on its card, which the frame hides: the reader has the page back as it
 // was before. Without a lesson the address stays as it is but for the frame, so the same view is shown.
 function leave() {
-  const ending = document.querySelector(".st-key-tour_leave button");
-  if (ending) return ending.click();
   const address = new URL(window.location.href);
+  const ending = () => document.querySelector(".st-key-tour_leave button");
+  if (ending()) return ending().click();
+  if (address.searchParams.has("lesson")) { // its card is still on its way
+    const come = new MutationObserver(() => {
+      if (!ending()) return;
+      come.disconnect();
+      ending().click();
+    });
+    return come.observe(document.body, { childList: true, subtree: true });
+  }
   address.searchParams.delete(PRESENT);
   address.searchParams.delete(ARRIVE);
   follow(address, EXACT);

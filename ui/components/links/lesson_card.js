@@ -92,7 +92,7 @@ function draw(card, data) {
   ways.setAttribute("aria-label", "Steps of the lesson");
   if (data.end && (data.summary || data.onward)) ways.append(opener("end", "Sum up", "main"));
   ways.append(opener("steps", "All steps"));
-  if (data.present) ways.append(linked({ label: "Present", address: data.present, carried: [] }, "present"));
+  if (data.present) ways.append(linked(data.present, "present"));
   const note = made("p", "note", ...(data.away ? [made("em", "", `${data.away} `)] : []), data.note);
   const words = made("div", "words", note, opener("more", "Try"));
   card.replaceChildren(
