@@ -114,16 +114,12 @@ function forget(link) {
 // A lesson ends with its frame, as by the button on its card, which the frame hides: the reader has the page back as it
 // was before. Without a lesson the address stays as it is but for the frame, so the same view is shown.
 function leave() {
+  const ending = document.querySelector(".st-key-tour_leave button"), app = document.querySelector(".stApp");
+  if (ending) return ending.click();
   const address = new URL(window.location.href);
-  const ending = () => document.querySelector(".st-key-tour_leave button");
-  if (ending()) return ending().click();
-  if (address.searchParams.has("lesson")) { // its card is still on its way
-    const come = new MutationObserver(() => {
-      if (!ending()) return;
-      come.disconnect();
-      ending().click();
-    });
-    return come.observe(document.body, { childList: true, subtree: true });
+  if (address.searchParams.has("lesson") && app.dataset.testScriptState !== "notRunning") { // its card is on its way
+    const come = new MutationObserver(() => { come.disconnect(); leave(); });
+    return come.observe(app, { childList: true, subtree: true, attributeFilter: ["data-test-script-state"] });
   }
   address.searchParams.delete(PRESENT);
   address.searchParams.delete(ARRIVE);
