@@ -278,7 +278,7 @@ def labels_frame(followed_labels: FollowedLabels) -> "pd.DataFrame":
     sure = {"ECE": followed_labels.ece, "Brier score": followed_labels.brier, "log loss": followed_labels.log_loss}
     known = {name: values for name, values in sure.items() if values is not None}
     columns |= {"macro-F1": followed_labels.macro_f1, **known}
-    return pd.DataFrame({**columns, "changed": pd.array(followed_labels.changed, dtype="Int64")})
+    return pd.DataFrame({**columns, "changed": pd.array((None, *followed_labels.changed[1:]), dtype="Int64")})
 
 
 def cka_frame(followed_states: FollowedStates) -> "pd.DataFrame":

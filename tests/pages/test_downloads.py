@@ -78,7 +78,7 @@ VIEWS = {
         "representations",
         {"view": "Change"},
         f"representations-turn-in-each-layer-{MODEL}",
-        colours="turn, 1 − cosine, 0",
+        colours="change of direction, 1 − cosine, 0",
     ),
     "similarity": of_text(
         "representations",
@@ -126,12 +126,7 @@ VIEWS = {
         "sentences", {"view": "Poolings"}, (f"sentences-poolings-{MODEL}", f"sentences-pooling-maps-{MODEL}"), SIX
     ),
     "corpus search": View("corpus", {"corpus_query": "A storm."}, (f"corpus-search-made-{MODEL}",), "“A storm.”"),
-    "corpus map": View(
-        "corpus",
-        {"view": "Map", "corpus_plane_figure": "true"},
-        (f"corpus-map-made-pca-{MODEL}",),
-        colours="points in a cell, ",
-    ),
+    "corpus map": View("corpus", {"view": "Map", "corpus_plane_figure": "true"}, (f"corpus-map-made-pca-{MODEL}",)),
     "corpus duplicates": View(
         "corpus", {"view": "Near duplicates", "alike": "0.9"}, (f"corpus-near-duplicates-0.9-made-{MODEL}",)
     ),
@@ -178,8 +173,8 @@ VIEWS = {
     "masked": of_text(
         "predictions",
         {"model": SPLADE},
-        f"predictions-words-at-position-5-{SPLADE}",
         f"predictions-masked-text-{SPLADE}",
+        f"predictions-words-at-position-5-{SPLADE}",
     ),
     "surprise": of_text(
         "predictions", {"model": SPLADE, "view": "Surprise"}, f"predictions-surprise-{SPLADE}", colours="nats, 0 to 15"
@@ -191,7 +186,7 @@ VIEWS = {
         "predictions", {"model": SPLADE, "view": "Expanded terms"}, f"predictions-expanded-terms-{SPLADE}"
     ),
     "effects": View(
-        "causes", {"pair": "A snake."}, (f"causes-effects-{MODEL}",), f"{TEXT} and “A snake.”", "cosine, −"
+        "causes", {"pair": "A snake."}, (f"causes-effects-{MODEL}",), f"{TEXT} and “A snake.”", "cosine, ≤ −"
     ),
     "removal": View(
         "causes",

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core import open_model
 from bertviz_core.figures.pages import FIRST as FIRST_PAGE
+from bertviz_core.models.catalog import TEXTS_FILE
 from bertviz_core.settings import DEFAULT_MODEL
 from tests.pages.opened import opened, visible_text
 from tests.pages.test_journey import header
@@ -428,6 +429,10 @@ def test_every_link_opens_the_view_that_it_names(
         if (key, value) == ("layer", "most"):
             turn = open_model(DEFAULT_MODEL).journey(at.session_state["text"]).data.turn
             value = str(turn[:, path["token"]].argmax())
+        if (key, value) == ("layer", "last"):
+            value = str(open_model(DEFAULT_MODEL).architecture().data.num_hidden_layers - 1)
+        if (key, value) == ("answers_from", TEXTS_FILE):
+            value = "example set"  # of a classifier with its labels
         assert str(drawn[key] if path and key in drawn else at.session_state[key]).lower() == value.lower(), key
     text = view.text or whole.text
     if text is not None:

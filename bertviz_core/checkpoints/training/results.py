@@ -182,10 +182,10 @@ class FollowedLabels(OfRun):
     """Number of checkpoints that have not been run yet."""
 
     @property
-    def changed(self) -> tuple[int | None, ...]:
-        """Number of texts whose answer differs from that of the previous checkpoint; None for the first."""
+    def changed(self) -> tuple[int, ...]:
+        """Number of texts whose answer differs from that of the previous checkpoint; 0 for the first, as in 1.0."""
         counts = [sum(map(ne, before, now)) for before, now in pairwise(self.answers)]
-        return (None, *counts)
+        return (0, *counts)
 
     @property
     def fall(self) -> int | None:

@@ -475,7 +475,7 @@ def training_scores_figure(followed_labels: FollowedLabels) -> FigureSpec:
     count = counted(sum(map(bool, followed.gold)), "text")
     title = f"Scores of {count} with gold labels — {followed.run}"
     lines = [("accuracy", 100 * followed.accuracy), ("macro-F1", 100 * followed.macro_f1)]
-    changed = [("answers that changed", np.array(followed.changed, dtype=np.float64))]
+    changed = [("answers that changed", np.array((np.nan, *followed.changed[1:])))]
     sure = (("ECE", followed.ece), ("Brier score", followed.brier), ("log loss, nats", followed.log_loss))
     known = [(name, values) for name, values in sure if values is not None]
     plots = (

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
 from bertviz_core.models.catalog import TEXTS_FILE
-from bertviz_core.predictions.probing.reading import example_set, gold_column, typed_labels
+from bertviz_core.predictions.probing.reading import example_set, example_sets, gold_column, typed_labels
 from bertviz_core.predictions.probing.results import GoldScores, LabelledTexts, Probe, ProbeScores, TextPredictions
 from bertviz_core.predictions.probing.scores import (
     fitted_probe,
@@ -56,9 +56,9 @@ class FittedProbes:
 
 
 def probe_work(opened: Opened, labelled: LabelledTexts, layers: int) -> str:
-    """What training probes takes, in two sentences: the texts that are run, and the fits; "" for the quick example."""
+    """What training probes takes, in two sentences: the texts that are run, and the fits; "" for the examples, which are quick."""
     width = int(getattr(opened.loaded.model.config, "hidden_size", MOST_NUMBERS))
-    if layers * width <= MOST_NUMBERS and {*labelled.texts} <= {*example_set().texts}:
+    if layers * width <= MOST_NUMBERS and any({*labelled.texts} <= {*each.texts} for each in example_sets()):
         return ""
     folds = fold_count(labelled)
     where = f"on {counted(layers, 'hidden state')}, each of {counted(folds, 'part')} held out once"
