@@ -65,7 +65,16 @@ COMPARED = {
     "answered_texts": "\n".join("\t".join(reversed(line.split("\t"))) for line in LABELLED),
 }
 """Address of the page that compares the answers to them."""
+TAGGED = ("I O\nlove O\npythons B-PER", "the O\nriver B-LOC\nbank I-LOC\n. O")
+"""Sentences in CoNLL lines, a word with its gold tag each."""
+OF_TAGGED = {"view": "Gold tags", "tags_from": "typed", "tagged_words": "\n\n".join(TAGGED)}
 FIGURES: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
+    "gold-tags --set tag_mode=strict": ("tags", TAGGED, {**OF_TAGGED, "tag_mode": "strict"}),
+    "gold-labels --set tagged_sentence=2 --set 'aligned=all pieces'": (
+        "tags",
+        TAGGED,
+        {**OF_TAGGED, "tagged_sentence": "2", "aligned": "all pieces"},
+    ),
     "null-threshold --set null_threshold=-0.5": (
         "answers",
         (),

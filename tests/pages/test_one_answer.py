@@ -35,6 +35,11 @@ __all__ = ["models_in_memory", "command"]  # fixtures
 CORPUS_VIEWS = ("Search", "Map", "Near duplicates", "Clusters", "Heads", "Probes", "Another model")
 OPEN = {"view": "All heads", "attention_heads_table": "true", "attention_measures": "true"}
 """Folds of the page Attention, whose drawing has tables of its own."""
+OTHER_INPUT = {
+    "three-heads": "a model of its own; tests/sentences/test_three_heads.py",
+    "vector-recipes": "vectors of another program; tests/pages/test_reproduction_of_texts.py",
+}
+"""Figures of what a usual model and text do not have."""
 VIEW_OF = {"classes": "Classes", "tags": "Tags", "answers": "Answers"}
 """Figure -> the view that its model shows first."""
 
@@ -46,7 +51,7 @@ def page_of(name: str) -> str:
 def cases() -> Mapping[str, tuple[str, tuple[str, ...], str, dict[str, str]]]:
     """Words of the command -> model, texts, page and its address."""
     bundled = {words: (at.get("model", MODEL), texts, page, at) for words, (texts, (page, at)) in CASES.items()}
-    alone = {name: page_of(name) for name in WITHOUT_ROWS}
+    alone = {name: page_of(name) for name in WITHOUT_ROWS if name not in OTHER_INPUT}
     usual = {
         name: (MODEL, () if PAGES[page].views_without_text is None else (BUNDLED_TEXT,), page, {})
         for name, page in alone.items()
@@ -79,6 +84,7 @@ CHOSEN = {
     "matrix": "the page shows the part of the head; its file has the matrix",
     "pooling-maps": "the page shows the numbers once, beside the same cosines as bars",
     "masked-text": "the page lists the words at the chosen position; its file has the text",
+    "overview": "the page has the numbers as files alone",
     "readings": "the page draws the four maps; their file has the numbers",
 }
 """Figures whose table the page shows in part."""
@@ -106,7 +112,9 @@ def settings(options: list[str]) -> dict[str, Any]:
 
 
 def same_cell(one: Any, other: Any) -> bool:
-    empty = [each is None or each is pd.NA or (isinstance(each, float) and math.isnan(each)) for each in (one, other)]
+    empty = [
+        each is None or each is pd.NA or (isinstance(each, float) and not math.isfinite(each)) for each in (one, other)
+    ]
     if any(empty):
         return all(empty) or "" in (one, other)
     if isinstance(one, bool | np.bool_) or isinstance(other, str) or isinstance(one, str):
