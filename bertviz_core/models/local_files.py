@@ -163,10 +163,10 @@ def _missing(what: str, source: ModelSource, settings: Settings) -> MissingFiles
 
 
 def _advice(source: ModelSource, settings: Settings) -> str:
-    fetch = f"fetch {source.hub_id} from the Hub first (hf download {source.hub_id})"
+    other = f"go on with {DEFAULT_MODEL}, which is always here"
     if not settings.allow_hub:
-        fetch = "fetching from the Hub is switched off here (INSIDE_BERT_ALLOW_HUB)"
-    return f"{fetch}, or go on with {DEFAULT_MODEL}, which is always here"
+        return f"fetching from the Hub is switched off here (INSIDE_BERT_ALLOW_HUB), so {other}"
+    return f"fetch {source.hub_id} from the Hub first (hf download {source.hub_id}), or {other}"
 
 
 def file_renames(source: ModelSource) -> dict[str, str] | None:

@@ -260,7 +260,7 @@ def _missing_files(error: MissingFilesError) -> None:
     are = "are" if error.what == "weights" else "is"
     st.info(
         f"The {error.what} of {escape_markdown(repr(error.model))} {are} not on this machine, so the model cannot run "
-        "on a text. The pages Parameters and Architecture work without.",
+        "on a text. The pages Overview, Parameters and Architecture work without.",
         icon=":material/cloud_off:",
     )
     ways_on(error.model)

@@ -56,7 +56,7 @@ class FittedProbes:
 
 
 def probe_work(opened: Opened, labelled: LabelledTexts, layers: int) -> str:
-    """What training probes takes, in two sentences: the texts that are run, and the fits; "" for the examples, which are quick."""
+    """What training probes takes, in two sentences: the texts that are run, and the fits; "" for the quick examples."""
     width = int(getattr(opened.loaded.model.config, "hidden_size", MOST_NUMBERS))
     if layers * width <= MOST_NUMBERS and any({*labelled.texts} <= {*each.texts} for each in example_sets()):
         return ""

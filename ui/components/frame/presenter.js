@@ -27,6 +27,8 @@ export default function ({ parentElement }) {
   };
   window.addEventListener("keydown", link.before, true); // before what is open is closed by the same key
   window.addEventListener("keydown", link.after);
+  link.moved = ({ pointerType }) => pointerType === "mouse" && showAgain(parentElement);
+  window.addEventListener("pointermove", link.moved);
   const stop = fitted(parentElement);
   return () => { stop(); forget(link); };
 }
@@ -41,7 +43,7 @@ function count(parentElement, main) {
 }
 
 function showAgain(parentElement) {
-  for (const each of parentElement.querySelector("p").getAnimations()) Object.assign(each, { currentTime: 0 }).play();
+  for (const each of [...parentElement.querySelectorAll("a, p")].flatMap((part) => part.getAnimations())) Object.assign(each, { currentTime: 0 }).play();
 }
 
 // The picture is chosen and sized again whenever the page changes.
@@ -109,6 +111,7 @@ function fit(main, seen) {
 function forget(link) {
   window.removeEventListener("keydown", link.before, true);
   window.removeEventListener("keydown", link.after);
+  window.removeEventListener("pointermove", link.moved);
 }
 
 // A lesson ends with its frame, as by the button on its card, which the frame hides: the reader has the page back as it

@@ -117,7 +117,7 @@ function draw(view) {
   const width = widthAt(view, scale);
   view.tip.hidden = true;
   if (view.controls) {
-    view.controls.colour.closest("label").hidden = Boolean(view.back && header.ending); // the cells then show the effects
+    view.controls.colour.closest("label").hidden = Boolean(header.missing || (view.back && header.ending)); // the cells then show nothing, or the effects
     view.controls.ribbon.closest("label").hidden = !header.heads || Boolean(header.missing) || !/^\d+$/.test(path.open); // only an open layer has ribbons
     view.controls.lanes.closest("label").hidden = !header.words.length || Boolean(header.change?.origin) || width < TALL_BELOW; // no lanes on a phone
   }

@@ -283,10 +283,16 @@ function wrapped(text, room, most) {
   for (const word of text.split(" ")) {
     const longer = lines.at(-1) ? `${lines.at(-1)} ${word}` : word;
     if (textWidth(longer) <= room || !lines.at(-1)) lines[lines.length - 1] = longer;
-    else if (lines.length === most) { lines[most - 1] = cut(`${longer}…`, room); return lines; }
+    else if (lines.length === most) { lines[most - 1] = cut(`${longer}…`, room); return sentences(lines); }
     else lines.push(word);
   }
   return lines;
+}
+
+// Lines up to the last sentence that is whole in them; all of them where none is.
+function sentences(lines) {
+  const end = [...lines.join("\n").matchAll(/\.(?=\s(?:\p{Lu}|“))/gu)].at(-1);
+  return end ? lines.join("\n").slice(0, end.index + 1).split("\n") : lines;
 }
 
 function drawLegend(view, svg, y) {
