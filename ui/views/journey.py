@@ -83,10 +83,11 @@ def text_and_ending(alone: bool) -> Options:
     name = model_name()
     if alone and session.page_pixels() <= PHONE_PIXELS:
         place_for_text(FIELD)
+    if not source(name).has_weights:
+        return Options((page_text(),), page_pair())
     with st.container():
         with st.container(horizontal=True, vertical_alignment="center", key="journey_ending"):
-            if source(name).has_weights:
-                edit_button(name)
+            edit_button(name)
             if not toggle(views.RESTS, views.RESTS.label, help=ENDING_HELP):
                 return Options((page_text(),), page_pair())
             row = folded_row()
