@@ -265,10 +265,19 @@ def test_a_link_restores_a_comparison_with_an_edited_text(capsys: pytest.Capture
 
 def test_a_masked_token_is_not_masked_in_another_text() -> None:
     at = opened("journey", change="mask-5")
+    (opens,) = [link["address"] for link in tries(at) if link["label"].startswith("Open layer")]
+    assert "change=mask-5" in opens, "what is masked stays masked"
     assert "python" in header(at)["change"]["sentence"]
     at.text_area(key="text").set_value("I love the river and the sea.").run()
     assert "change" not in at.query_params
     assert header(at)["change"] is None
+
+
+def test_a_text_that_is_not_edited_is_not_kept_as_an_edited_one() -> None:
+    """After a reload the browser gives the texts back; another text is then no edit of the first."""
+    at = opened("journey").text_area(key="text").set_value("A dog ran fast.").run()
+    (kept,) = [each.proto.json for each in at.get("bidi_component") if each.proto.id.endswith("-tab_texts")]
+    assert json.loads(kept)["texts"] == {"text": "A dog ran fast."}
 
 
 def test_the_chosen_token_is_there_after_another_page_and_stays_where_its_word_does() -> None:

@@ -379,13 +379,13 @@ def keep_texts(others: Mapping[str, str], take: TakeTexts) -> None:
 
 
 def _own_texts() -> dict[str, str]:
-    """The reader's texts, also those replaced by a step, without default texts."""
+    """The reader's texts, also those replaced by a step; without default texts, and fields as they were filled in."""
     applied, own = st.session_state.get(APPLIED_KEY, {}), st.session_state.get(OWN_TEXTS_KEY, {})
     current = {key: st.session_state.get(key) for key in TYPED}
     written = {
         key: own.get(key) if key in applied and text == applied[key] else text
         for key, text in current.items()
-        if key in applied or text != DEFAULTS.get(key, "")
+        if key in applied or text not in (DEFAULTS.get(key, ""), st.session_state.get(f"{key}_of"))
     }
     return {key: text for key, text in written.items() if isinstance(text, str)}
 

@@ -100,7 +100,7 @@ def first_links(opened: Opened, way: Journey, token: int, layer_open: str, chang
     model = {"model": opened.name}
     place = {**model, QUERY.key: token}
     most = f"Open layer {layer}, which changed {word} more than any other"
-    opens = Link.to(most, "journey", {**place, LAYER.key: layer})
+    opens = Link.to(most, "journey", {**place, LAYER.key: layer, **({} if change is None else {CHANGE.key: change})})
     changes = Link.to(f"{label} and see what moves", "journey", {**place, CHANGE.key: changed})
     return (
         *([] if layer_open == str(layer) else [opens]),

@@ -50,6 +50,8 @@ function adopt(view, header, first, other) {
   view.reads = reads;
   if (anew || (!echo && !sameList(wish, view.adopted))) {
     view.adopted = wish;
+    view.pointed = null; // what was under the pointer is another picture
+    hideTip(view);
     view.heads = header.heads.map((head) => [...head]);
     view.opened = view.focus = view.heads[0];
     if (!first) view.cell = null;

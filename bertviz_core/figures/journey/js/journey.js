@@ -6,7 +6,7 @@ const PAPER = matchMedia("print"), PAPER_WIDTH = 1100;
 const ACCENT = { light: "#0072B2", dark: "#4FA3D6", print: "#0072B2" };
 
 function journeyView({ data, parentElement, setStateValue, look }) {
-  const root = parentElement.querySelector(".journey");
+  const root = parentElement.querySelector(".journey"), before = root.view?.path.open;
   const view = (root.view ??= newView(root));
   view.send = setStateValue;
   const header = decode(data), other = view.header?.identity !== header.identity;
@@ -30,6 +30,8 @@ function journeyView({ data, parentElement, setStateValue, look }) {
   takeChange(view, answered);
   offer(view);
   draw(view);
+  // On a phone what a link opens is below the list of layers; the note of a lesson is read first.
+  if (view.plan.mode === "tall" && before !== undefined && ![before, ""].includes(view.path.open) && !document.querySelector(".lesson-card")) focused(view, view.sheet, `Close layer ${view.path.open}`)?.scrollIntoView({ block: "center" });
   view.watcher.observe(view.sheet);
   window.addEventListener("resize", view.resized);
   return () => { view.watcher.disconnect(); window.removeEventListener("resize", view.resized); };

@@ -26,7 +26,7 @@ def estimate_words(result: LabelErrors) -> str:
     sentence = (
         f"{len(result.suspects):,} of {counted(count, 'label')} of {source} {suspect} suspect; an estimated "
         f"{result.estimated:,} ({result.estimated / count:.1%}) {wrong} wrong: the cells off the diagonal, scaled "
-        f"to all texts. {OPINIONS[result.probabilities_from]}"
+        f"to all texts in whole numbers. {OPINIONS[result.probabilities_from]}"
     )
     answers = result.probabilities.argmax(axis=1)
     if result.probabilities_from == "head":
