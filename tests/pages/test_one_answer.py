@@ -35,11 +35,6 @@ __all__ = ["models_in_memory", "command"]  # fixtures
 CORPUS_VIEWS = ("Search", "Map", "Near duplicates", "Clusters", "Heads", "Probes", "Another model")
 OPEN = {"view": "All heads", "attention_heads_table": "true", "attention_measures": "true"}
 """Folds of the page Attention, whose drawing has tables of its own."""
-OTHER_INPUT = {
-    "three-heads": "a model of its own; tests/sentences/test_three_heads.py",
-    "vector-recipes": "vectors of another program; tests/pages/test_reproduction_of_texts.py",
-}
-"""Figures of what a usual model and text do not have."""
 VIEW_OF = {"classes": "Classes", "tags": "Tags", "answers": "Answers"}
 """Figure -> the view that its model shows first."""
 
@@ -51,7 +46,7 @@ def page_of(name: str) -> str:
 def cases() -> Mapping[str, tuple[str, tuple[str, ...], str, dict[str, str]]]:
     """Words of the command -> model, texts, page and its address."""
     bundled = {words: (at.get("model", MODEL), texts, page, at) for words, (texts, (page, at)) in CASES.items()}
-    alone = {name: page_of(name) for name in WITHOUT_ROWS if name not in OTHER_INPUT}
+    alone = {name: page_of(name) for name in WITHOUT_ROWS}
     usual = {
         name: (MODEL, () if PAGES[page].views_without_text is None else (BUNDLED_TEXT,), page, {})
         for name, page in alone.items()

@@ -61,7 +61,7 @@ DERIVED = {("token-classification", "probabilities"): "entities are made of them
 
 OTHERS = {
     "softmax": "sigmoid", "sigmoid": "softmax", "zero": "gradient", "leave-one-out": "gradient-x-input", "mean": "cls",
-    "float32": "float16", "classes": "answers", "attention": "rollout", "all": "A to B",
+    "cosine": "dot", "float32": "float16", "classes": "answers", "attention": "rollout", "all": "A to B",
 }  # fmt: skip
 """Another value of a field that has one of a few."""
 
@@ -139,7 +139,7 @@ NOT_IN_LINES = {
 """Fields that need not stand there, and why; a data frame has the fields with one value a row."""
 NOT_IN_ROWS = {
     **NOT_IN_JSON, **LIKE_FIRST, "layers": "the rows are heads", "feed_forward": "the rows are heads",
-    "sentences": CALLER, "queries": CALLER,
+    "sentences": CALLER, "queries": CALLER, "documents": CALLER, "relevance": CALLER,
     "confusion": "the rows are texts", "labels": "the rows are texts", "answers": "of the whole text",
     "models": "of the whole", "skipped": "the rows are of the query", "hidden_share": "in the JSON object",
     "share_errors": "in the JSON object", "token_counts": "in the JSON object",
@@ -162,10 +162,16 @@ OTHER_RESULTS: Mapping[str, Callable[[Any, str], Any]] = {
 }
 
 
+PLACES = ("query", "document")
+"""Fields with places in a list, of which there may be one."""
+
+
 def variants(value: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
     """Each field, of parts as well, with its value and the whole with another one."""
     for field in dataclasses.fields(value):
         each, name = getattr(value, field.name), f"{path}{field.name}"
+        if field.name in PLACES and isinstance(each, np.ndarray):
+            continue
         if dataclasses.is_dataclass(each) and not isinstance(each, Tokens):
             for inner, inside, whole in variants(each, f"{name}."):
                 yield inner, inside, dataclasses.replace(value, **{field.name: whole})
