@@ -415,8 +415,7 @@ def offer_classifier(tasks: tuple[str, ...]) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="many_classifier"):
         st.markdown(
-            f":material/info: This model has no classes. A classifier is always here: {name} calls places good or bad, "
-            "and fails on negations.",
+            f":material/info: This model has no classes; {name} has: places, good or bad, and it fails on negations.",
             width="content",
         )
         st.button(
