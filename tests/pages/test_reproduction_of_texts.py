@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core import open_model
-from bertviz_core.models.catalog import FINE_TUNED, bundled_folder
+from bertviz_core.models.catalog import FINE_TUNED
 from bertviz_core.text import decimals
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, views
@@ -142,11 +142,10 @@ def threshold(at: AppTest, values: Printed) -> None:
 def recipe(at: AppTest, _: Printed) -> None:
     """The recipe that the page names makes the vectors of its first text."""
     (place,) = [each for each in at.expander if each.label == LABEL]
-    scope: dict[str, Any] = {}
-    exec(place.code[0].value.replace(f"sentence-transformers/{BUNDLED}", str(bundled_folder())), scope)  # noqa: S102
     shown, text = at.dataframe[1].value.iloc[0], "A river."
+    (vector,) = printed(f"{place.code[0].value}\nprint(vector_of({text!r}))")
     assert shown["recipe"] == "first token, after layer 5, normalised"
-    close(scope["vector_of"](text), open_model(BUNDLED).sentences([text], pooling="cls").vectors[0])
+    close(vector, open_model(BUNDLED).sentences([text], pooling="cls").vectors[0])
 
 
 VIEWS: Mapping[str, Mapping[str, Check]] = {
