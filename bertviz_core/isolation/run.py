@@ -133,9 +133,10 @@ def started(command: list[str]) -> "subprocess.Popen[bytes]":
 
 
 def ended(child: "subprocess.Popen[bytes]") -> None:
-    """Kill a child and its process group."""
-    with suppress(OSError):
-        os.killpg(child.pid, signal.SIGKILL)
+    """Kill a child and its process group; once it was waited for, its number may be that of another process."""
+    if child.returncode is None:
+        with suppress(OSError):
+            os.killpg(child.pid, signal.SIGKILL)
     child.wait()
 
 

@@ -111,3 +111,22 @@ def test_at_every_step_the_card_is_whole_and_covers_no_word_and_leave_gives_all_
             expect(text).to_have_value(before)
     finally:
         page.set_viewport_size({"width": 1400, "height": 900})
+
+
+@pytest.mark.slow
+def test_on_a_phone_the_note_stays_above_what_it_speaks_of_until_more_is_unfolded(page: Page, server: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    try:
+        page.goto(f"{server}/?lesson=your-text-through-the-model&step=4")
+        bars = page.get_by_text("mean of the heads: where").first
+        expect(bars).to_be_attached()
+        bars.evaluate("(each) => each.scrollIntoView({ block: 'center' })")
+        note = page.locator(".lesson-card .note")
+        expect(note).to_be_in_viewport(ratio=1)
+        expect(bars).to_be_in_viewport(ratio=1)
+        page.get_by_role("button", name="Try", exact=True).click()
+        bars.evaluate("(each) => each.scrollIntoView({ block: 'center' })")
+        expect(note).not_to_be_in_viewport(ratio=0.5)
+        expect(page.get_by_role("link", name="Next", exact=True)).to_be_in_viewport(ratio=1)
+    finally:
+        page.set_viewport_size({"width": 1400, "height": 900})

@@ -54,7 +54,8 @@ def drawn_bars(figure: go.Figure) -> Iterator[tuple[dict[str, Any], float, float
 def _fits(sentence: str, bar: Mapping[str, Any], low: float, high: float) -> bool:
     match = SENTENCE.fullmatch(sentence)
     title = re.sub(r"<[^<>]*>|\u00a0| ", "", bar["title"]["text"])
-    if match is None or re.sub(" ", "", match["unit"]) not in title:
+    unit = re.sub(" ", "", match["unit"]) if match else ""
+    if match is None or (unit not in title and not (title and unit.endswith(title))):  # a phone's bar has the last word
         return False
     ticks = [_number(word) for word in bar["ticktext"]]
     ends = _number(match["low"]), _number(match["high"])

@@ -52,6 +52,16 @@ def test_a_child_that_sleeps_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
         run_limited(TASK, b"", LIMITS, lambda: False)
 
 
+def test_the_number_of_a_child_that_was_waited_for_gets_no_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    signals: list[int] = []
+    monkeypatch.setattr("os.killpg", lambda number, _: signals.append(number))
+    waited_for, other = (run.started([sys.executable, "-c", ""]) for _ in range(2))
+    waited_for.wait()
+    run.closed(waited_for)
+    run.closed(other)
+    assert signals == [other.pid]
+
+
 def test_bytes_come_back_as_they_went(monkeypatch: pytest.MonkeyPatch) -> None:
     child(monkeypatch, "sys.stdout.buffer.write(b'A' + sys.stdin.buffer.read()[::-1])")
     assert run_limited(TASK, bytes(range(256)), LIMITS) == bytes(range(256))[::-1]

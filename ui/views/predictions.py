@@ -478,7 +478,8 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
         no_head(opened.name, heads, instead)
         opened = SharedModel(instead)
         heads = whole_heads(opened)
-    offer_classifier(heads.tasks)  # above the question whether a probe is to be trained
+    if not has_probe:
+        offer_classifier(heads.tasks)  # above the question whether a probe is to be trained
     chosen = chosen_probe(opened, ask, row) if answered_by == answered.PROBE else None
     with place:
         classes = chosen.probe.classes if chosen else reading.config_classes(opened.source.config)
@@ -504,6 +505,8 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
     yield from answered.many_parts(opened.name, answered_by, predictions, None if gold is None else gold.result, shown)
     if gold is None:
         yield Text(texts.NO_GOLD, "caption")
+    if has_probe:
+        offer_classifier(heads.tasks)
     every = (*notices, *predictions.notices)  # the page has shown those of the heads above
     yield Notices([notice for notice in every if notice not in heads.notices], "caption")
     yield Explained("predictions_several", texts.SEVERAL_TEXTS, library_lines(questions.text_answers, opened, of))
