@@ -51,9 +51,9 @@ def test_the_opened_head_comes_first_and_is_not_drawn_again() -> None:
 
 
 def test_a_view_without_a_figure_has_its_table_and_one_that_asks_for_something_says_so() -> None:
-    _, tree = report_of("architecture", view="Module tree")
-    assert sections(tree) == [("view-table-0", "Modules of all-MiniLM-L6-v2")]
-    assert '<td class="number">11,720,448</td>' in tree
+    _, about = report_of("corpus", view="About")
+    assert [name for name, _ in sections(about)] == ["view-table-0", "view-table-1", "view-table-2"]
+    assert "<td>Fry the onions until they turn golden.</td>" in about
     at, nothing = report_of("predictions", view="Several texts", texts_from="file")
     assert not nothing
     assert downloads.WAITING in [each.value for each in at.caption]

@@ -55,13 +55,13 @@ def notes(slide: Any) -> str:
 
 
 def test_the_view_as_it_stands_is_a_slide_and_the_facts_are_in_its_notes(monkeypatch: pytest.MonkeyPatch) -> None:
-    at = panel("architecture", view="Module tree")
-    (slide,) = Presentation(BytesIO(made(at, monkeypatch) or b"")).slides
-    assert slide.shapes.title.text == f"Modules of {MODEL}"
-    for fact in (f"Model: {MODEL}", "Parameters: 22,713,216", "This view: Architecture: Module tree"):
+    at = panel("corpus", view="About")
+    slide, *_ = Presentation(BytesIO(made(at, monkeypatch) or b"")).slides
+    assert slide.shapes.title.text == "10 rows of the corpus, from row 0 on"
+    for fact in (f"Model: {MODEL}", "Parameters: 22,713,216", "This view: Corpus: About"):
         assert fact in notes(slide)
     (table,) = [each.table for each in slide.shapes if each.has_table]
-    assert "11,720,448" in [cell.text for row in table.rows for cell in row.cells]
+    assert "Fry the onions until they turn golden." in [cell.text for row in table.rows for cell in row.cells]
     assert [each.label for each in at.get("download_button") if each.label.startswith("Save the report")]
     at.checkbox(key="report_usual").check().run()
     assert not [each for each in at.get("download_button") if each.label.startswith("Save the report")], "of others"

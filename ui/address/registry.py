@@ -120,8 +120,8 @@ ROWS: tuple[AddressName, ...] = (
     *_on(
         "architecture",
         _words("find", "part of a module's name or class"),
-        _whole("levels", "levels of the tree that are open"),
-        flag("one_by_one", "every layer in its own rows"),
+        architecture.LEVELS,
+        architecture.ONE_BY_ONE,
         _words("looked_at", "the selected module"),
         flag("architecture_printed", "whether the text of print(model) is unfolded"),
     ),

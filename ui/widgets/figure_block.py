@@ -38,8 +38,8 @@ from ui.widgets import downloads
 NO_FORMATS: Mapping[str, str] = {}
 SIDE_BY_SIDE = 860
 """Least width of a page with two columns, in pixels."""
-TALLEST = 440
-"""Most pixels of a scrolled figure."""
+TALLEST, PREVIEW = 440, 320
+"""Most pixels of a scrolled figure's height, and of a preview's width."""
 MOST_WRITTEN, ROW = 20_000, 35
 """Most cells of a table whose numbers are formatted one by one; pixels of a row."""
 WHOLE = "localized"
@@ -115,14 +115,23 @@ def scrolled_chart(spec: FigureSpec, on_click: Callable[[], None] | None = None)
 
 
 def download_row(
-    spec: FigureSpec, key: str, filename: str, caption: str, texts: Tokens | Sequence[str | None] = ()
+    spec: FigureSpec,
+    key: str,
+    filename: str,
+    caption: str,
+    texts: Tokens | Sequence[str | None] = (),
+    preview: bool = False,
 ) -> None:
     """Show the texts of a figure of the chosen model, and downloads as PNG, SVG, HTML, CSV, LaTeX and Markdown.
 
     The key of its chart begins with the page's name; model, revision, texts and colours are added to the caption.
+
+    Args:
+        preview: whether the figure is drawn below its files, since the page shows the same in another form.
     """
-    _name_texts(texts)
-    _downloads(spec, key, filename, caption, texts, ())
+    if not preview:
+        _name_texts(texts)
+    _downloads(spec, key, filename, caption, texts, (), preview=preview)
 
 
 def _downloads(
@@ -133,19 +142,20 @@ def _downloads(
     texts: Tokens | Sequence[str | None],
     models: Sequence[str],
     share: float = 1.0,
+    preview: bool = False,
 ) -> None:
     downloads.note_figure(spec, key, caption, texts, models)
     named, read = downloads.shown_models(models), downloads.read_texts(texts)
     words = Caption(caption, named, read)
-    downloads.download_menu(key, partial(_files, spec, key, file_name(key, filename), words, share))
+    downloads.download_menu(key, partial(_files, spec, key, file_name(key, filename), words, share, preview))
 
 
-def _files(spec: FigureSpec, key: str, name: str, shown: Caption, share: float) -> None:
+def _files(spec: FigureSpec, key: str, name: str, shown: Caption, share: float, preview: bool) -> None:
     """The files of a figure: a slide first, then images, then its numbers."""
     chosen, medium = downloads.chosen_theme(), downloads.chosen_medium()
     theme = theme_named(chosen or session.theme_name())
     # Figures for a phone are too narrow for files.
-    on_page = not chosen and not medium and session.page_pixels() >= theme.pixels
+    on_page = not chosen and not medium and not preview and session.page_pixels() >= theme.pixels
     sized = replace(theme, pixels=width_class(MEDIA[medium])) if medium else theme
     drawn = cached_figure(spec, page_theme(share) if on_page else sized)
     words = caption_of(drawn, shown.words, shown.models, shown.texts)
@@ -175,6 +185,9 @@ def _files(spec: FigureSpec, key: str, name: str, shown: Caption, share: float) 
     with downloads.file_row("Numbers"):
         downloads.save_button("CSV", lambda: csv_text(spec.frame()), f"{name}.csv", "text/csv", f"{key}_csv")
         downloads.typeset_downloads(spec.frame, key, name, spec.title)
+    if preview:
+        seen = cached_drawing(spec, replace(theme, pixels=PREVIEW))
+        draw_chart(key, seen.json, spec.alt, round(seen.figure.layout.height or USUAL_HEIGHT))
 
 
 def file_name(key: str, filename: str) -> str:

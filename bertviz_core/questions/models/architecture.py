@@ -148,6 +148,8 @@ def own_task(opened: Opened) -> str:
 
 
 HOLDINGS: dict[str, Holding] = {"Inference": "inference", "Training": "training"}
+FIRST_LEVELS = 4
+LEVELS = Param("levels", "whole", "levels of the tree that are open", label="Levels open")
 ONE_BY_ONE = flag("one_by_one", "every layer in rows of its own, equal layers together otherwise")
 HOLDING = choice("holding", tuple(HOLDINGS), "whether activations are kept for a backward pass", "What is counted")
 LAYER = Param(
@@ -184,6 +186,22 @@ def modules(opened: Opened, options: Options) -> Answer[ModuleTree]:
     """Module tree of the selected class."""
     task = class_task(opened, options)
     return answered(opened, module_tree(opened.source.name, opened.source.config, task, not options.flag(ONE_BY_ONE)))
+
+
+@question(figures=("modules",), params=(ONE_BY_ONE, LEVELS))
+def drawn_modules(opened: Opened, options: Options) -> Answer[ModuleTree]:
+    """Module tree of the selected class with the shapes of a run, as far as it is unfolded."""
+    tree, run, unshaped = modules(opened, options).result, None, ""
+    try:
+        run = shapes(opened, options)
+    except BertvizError as error:  # this class cannot run without its values
+        unshaped = f"{error} The tree is shown without shapes."
+    most = max(row.depth for row in tree.rows)
+    levels = max(options.whole(LEVELS.key, most + 1, min(FIRST_LEVELS, most)), 1)
+    read = None if unshaped else _read(opened, options)
+    texts, notices = () if read is None else (read.text, read.pair), (unshaped,) if unshaped else ()
+    drawn = {"module_tree": tree, "module_shapes": run, "module_levels": levels}
+    return Answer(tree, ((opened.source.name, opened.source.revision),), texts, notices, drawn)
 
 
 @question(figures=("design",))

@@ -237,7 +237,8 @@ def best_sentence(log: TrainingLog) -> str:
             place = f"{names[step]}{tied(signed.values())}"
             best.append((lowest, f"{place} by {metric} ({'lowest' if lowest else 'highest'}, {digits(logged[step])})"))
     named = [each for _, each in sorted(best, key=lambda each: each[0])][:MOST_CHANGES]
-    return f"Of the checkpoints in the folder the best is {'; '.join(named)}." if named else ""
+    evaluated = "Logged in training, on its own evaluation texts."
+    return f"Of the checkpoints in the folder the best is {'; '.join(named)}. {evaluated}" if named else ""
 
 
 MAX_ROWS = 30

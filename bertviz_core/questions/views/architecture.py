@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from bertviz_core.architecture import sizes as capabilities
-from bertviz_core.architecture.cost import CHECKED_RUN, SHORT_RUNS
+from bertviz_core.architecture.cost import CHECKED_RUN, SHORT_RUNS, STATED_TOKENS
 from bertviz_core.architecture.dry_run import DryWay
 from bertviz_core.architecture.results import (
     ActivationMemory,
@@ -22,6 +22,7 @@ from bertviz_core.errors import CheckpointError
 from bertviz_core.figures.architecture.cost import cost_figure, memory_figure
 from bertviz_core.figures.architecture.designs import design_figure
 from bertviz_core.figures.architecture.layers import layer_figure, unused_words
+from bertviz_core.figures.architecture.modules import modules_figure
 from bertviz_core.models.sentence_folder import STATIC_TYPE
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.questions.models.architecture import (
@@ -32,6 +33,7 @@ from bertviz_core.questions.models.architecture import (
     cost,
     counted_task,
     design,
+    drawn_modules,
     layer,
     memory,
     modules,
@@ -122,6 +124,21 @@ def with_readable_text(opened: Opened, options: Options) -> Options:
     except CheckpointError:
         return replace(options, texts=(), pair=None)
     return options
+
+
+def tree_picture(opened: Opened, ask: Ask, options: Options) -> Figure:
+    """The tree of modules as a picture; the page has it with rows to unfold."""
+    answer = ask(drawn_modules, options)
+    run, way = answer.drawn["module_shapes"], way_of(opened, options)
+    tokens = STATED_TOKENS if run is None else run.seq
+    return Figure.of(
+        modules_figure,
+        answer,
+        f"modules {opened.name}",
+        alt=f"Modules of {answer.result.model}",
+        explanation=TREE_MADE,
+        code=tree_lines(opened, answer.result.architecture, tokens, way),
+    )
 
 
 def layer_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:

@@ -89,7 +89,7 @@ CAUSES = (("Words that matter", "words"), ("Heads that matter", "causes"))
 OPENED, LINE = 200, 35
 """Most rows of the open group, and pixels of a table's row."""
 PRINTED = "print(corpus.rows, corpus.vectors.shape)\nprint(corpus.data.manifest)\nprint(dict(corpus.data.columns))\n"
-NONE_YET = "The **example** corpus: 220 labelled sentences. How to bring your own: see **About**."
+NONE_YET = "The **example** corpus: 220 labelled sentences. **About** tells how to bring your own."
 BRING_YOUR_OWN = (
     "**A corpus of your own:** `python -m bertviz_core corpus embed MODEL INPUT -o FOLDER` makes one from a table of "
     "texts; this page lists those in the folder that the setting `INSIDE_BERT_CORPORA_DIR` names."

@@ -175,5 +175,5 @@ def test_the_best_checkpoint_is_named_by_the_direction_of_each_number() -> None:
     names = ("checkpoint-20", "checkpoint-40", "checkpoint-60")
     assert best_sentence(TrainingLog("run", names, np.array([20, 40, 60]), "state", entries, metrics)) == (
         "Of the checkpoints in the folder the best is checkpoint-60 by eval_accuracy (highest, 0.95); "
-        "checkpoint-40 by eval_loss (lowest, 0.3)."
+        "checkpoint-40 by eval_loss (lowest, 0.3). Logged in training, on its own evaluation texts."
     )
