@@ -70,7 +70,8 @@ def _class(source: ModelSource, ledger: Ledger) -> tuple[Capability, ...]:
     named = next(iter(source.config.get("architectures") or ()), "")
     if not named or named == ledger.architecture:
         return ()
-    words = f"The config names {named}; the parameters here are those of {ledger.architecture}."
+    more = "" if source.adapter is None else ", of its adapter's matrices and of what the adapter adds"
+    words = f"The config names {named}; the parameters here are those of {ledger.architecture}{more}."
     return (Capability("Class", ledger.architecture, words),)
 
 

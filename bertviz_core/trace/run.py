@@ -228,8 +228,13 @@ class RunQueue:
 
     def __enter__(self) -> None:
         """Wait for a turn."""
-        self._mine.place = self.place()
-        self._mine.place.wait()
+        place = self.place()
+        try:
+            place.wait()
+        except BaseException:  # such as Ctrl + C; a ticket that nobody holds would end every later run
+            place.leave()
+            raise
+        self._mine.place = place
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

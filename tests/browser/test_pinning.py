@@ -102,6 +102,31 @@ def test_two_views_are_pinned_presented_by_keys_and_left_by_escape(lecturer: Pag
 
 
 @pytest.mark.slow
+def test_a_step_has_nothing_of_an_earlier_one_that_it_does_not_name(lecturer: Page, server: str) -> None:
+    """The maps of head 2, another page, lines of the first head; and Attention afterwards as the reader had it."""
+    page = lecturer
+    for address in ("attention?head=2", "tokens", "attention?look=lines"):
+        page.goto(f"{server}/{address}")
+        expect(page.locator(".stage, .st-key-tokens_text .main-svg").first).to_be_visible(timeout=COLD_MS)
+        pin(page)
+    page.locator(".st-key-pins_open button").first.click()
+    expect(page.get_by_role("textbox", name="Title of the chosen view")).to_have_value("Attention: layer 0, head 0")
+    page.get_by_role("link", name="Present", exact=True).click()
+    ways = [(1, "head=2", "Right"), (2, "", "Right"), (3, "look=lines", "Left"), (2, "", "Left"), (1, "head=2", "")]
+    for step, named, on in ways:
+        expect(card(page)).to_contain_text(f"step {step} of 3")
+        expect(page.locator(".stage, .st-key-tokens_text .main-svg").first).to_be_visible()
+        until(page, "document.querySelector('.stApp').dataset.testScriptState === 'notRunning'")
+        whole = set(page.evaluate("[...new URLSearchParams(location.search)].map((each) => each.join('='))"))
+        assert whole - {"lesson=pinned-views", f"step={step}", "present=true"} == {named} - {""}
+        if on:
+            page.keyboard.press(f"Arrow{on}")
+    page.keyboard.press("Escape")
+    expect(page.locator(".lesson-card")).to_have_count(0)
+    expect(page).to_have_url(re.compile("look=lines"))
+
+
+@pytest.mark.slow
 def test_keys_turn_the_step_after_a_click_in_a_picture_and_the_place_is_told(lecturer: Page, server: str) -> None:
     page = lecturer
     two_pinned(page, server)

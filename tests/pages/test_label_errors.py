@@ -69,7 +69,11 @@ def test_the_view_shows_the_numbers_of_the_library(models_dir: Path, source: str
     own = [data.probabilities[data.gold == place, place] for place in range(len(data.classes))]
     thresholds = np.array([of.mean() if len(of) else np.inf for of in own])
     assert data.uncounted == int((data.probabilities < thresholds - 1e-6).all(axis=1).sum())
-    assert f"{len(suspects)} of 21 labels of 'The list' are suspect; an estimated {result.estimated} (" in words
+    asked = {"probe": "probe", "head": "task head"}[source]
+    assert (
+        f"{len(suspects)} of 21 labels of 'The list' are suspect; if the {asked} is right, an estimated "
+        f"{result.estimated} (" in words
+    )
     assert f"row {suspects['row'][0]}: given **{suspects['given'][0]}**" in words
     neighbours = next(each.value for each in at.dataframe if list(each.value)[:2] == ["label", "cosine"])
     near = data.neighbours[0][data.neighbours[0] >= 0]
@@ -153,3 +157,21 @@ def test_the_first_list_is_that_whose_labels_are_the_classes_of_the_head(models_
     assert not at.exception
     assert at.session_state["labelled"] == TEXTS_FILE
     assert "80 labels" in " ".join(visible_text(each.value) for each in at.markdown)
+
+
+def test_the_file_of_one_view_is_offered_by_another_and_nothing_of_it_is_lost(models_dir: Path) -> None:
+    save_tiny_head("bert", "sequence-classification", models_dir / "classes", num_labels=3, id2label=CLASSES)
+    rows = "\n".join(f"{text},{label}" for text, label in zip(TEXTS, LABELS, strict=True))
+    at = opened("predictions", model="classes", view="Several texts", texts_from="file")
+    at.file_uploader(key="many_upload").upload("own.csv", f"text,label\n{rows}\n".encode(), "text/csv").run()
+    assert not [each for each in at.button if each.key == "many_file_offered"], "it is shown"
+    at.session_state["view"] = "Label errors"
+    at.query_params["view"] = "Label errors"
+    at.run()
+    (offered,) = [each for each in at.button if each.key == "labelled_file_offered"]
+    assert visible_text(offered.label) == "Use own.csv"
+    offered.click().run()
+    assert at.query_params["labelled"] == "file"
+    words = " ".join(visible_text(each.value) for each in at.markdown)
+    assert "of 21 labels of 'own.csv'" in words
+    assert not [each for each in at.button if each.key == "labelled_file_offered"]

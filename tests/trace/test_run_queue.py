@@ -25,6 +25,18 @@ def test_turns_come_in_the_order_of_asking() -> None:
     assert queue.place().ahead == 0
 
 
+def test_a_wait_that_is_interrupted_leaves_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = RunQueue()
+
+    def interrupted(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RunQueue, "_wait", interrupted)
+    with pytest.raises(KeyboardInterrupt), queue:
+        pass
+    assert queue.length == 0
+
+
 def test_an_error_in_a_turn_ends_it() -> None:
     queue = RunQueue()
     for turn in (queue.place(), queue):

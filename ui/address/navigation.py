@@ -185,7 +185,8 @@ def arrive(page: str) -> str:
     carried, before = st.query_params.get(ARRIVE), visit().page
     st.session_state[VISIT], action = reached(visit(), page, carried)
     if before not in ("", page):
-        _show_values(page, _values(before))
+        whole = visit().complete or visit().begun == BACK  # what the address leaves out is at its default
+        _show_values(page, _values(before), brought=not whole)
     if carried is not None:
         del st.query_params[ARRIVE]
         told = MOST_RETURNS - st.session_state.get(RETURN, ("", "", MOST_RETURNS))[2]
@@ -218,15 +219,18 @@ def _values(page: str) -> Values:
     return values
 
 
-def _show_values(page: str, values: Values) -> None:
+def _show_values(page: str, values: Values, brought: bool = True) -> None:
     """Let a page have its own values, and not those of the page that was open before it.
 
     A widget's key is its name in the address, so it would start with the value of a widget of another page.
+
+    Args:
+        brought: whether it has the values that it had before, where the address does not name them.
     """
     own = owners(page)
     for name in SEVERAL:
         st.session_state.pop(name, None)
-        if (name, own.get(name, ())) in values:
+        if brought and (name, own.get(name, ())) in values:
             st.session_state[name] = values[name, own[name]]
     st.session_state.update({VALUES: values, BROUGHT: SEVERAL & st.session_state.keys()})
 

@@ -56,6 +56,7 @@ from bertviz_core.questions.views.vectors import heads as heads_of_texts
 from bertviz_core.questions.views.vectors import prompts as prompt_views
 from bertviz_core.questions.views.vectors import thresholds as threshold_view
 from ui.components.frame import ARRIVE
+from ui.session import TOUR
 
 
 def discard(names: Iterable[str]) -> None:
@@ -409,8 +410,8 @@ def read_component(name: str, serial: int | None) -> None:
 
 
 def remembered_text(name: str) -> str:
-    """The state of a component when it was last drawn; "" for none."""
-    return _state(name).text
+    """The state of a component when it was last drawn outside a lesson; "" for none."""
+    return str(st.session_state.get(f"remembered_{name}", ""))
 
 
 def component_text(name: str, serial: int | None) -> ComponentText | None:
@@ -423,6 +424,8 @@ def write_component(name: str, text: str, serial: int | None, shown: Hashable) -
     """Write the state of a component without another run; returns how many times it was read from the address."""
     before = _state(name)
     st.session_state[f"address_{name}"] = ComponentText(text, serial, shown, before.reads)
+    if st.session_state.get(TOUR) is None:
+        st.session_state[f"remembered_{name}"] = text
     if text == before.text:
         put(name, text)
     else:

@@ -237,7 +237,9 @@ def _fits(values: Sequence[str]) -> bool:
 
 def _title(page: str, query: Mapping[str, Sequence[str]]) -> str:
     values = {name: query[name][-1] for name in IN_TITLES if name in query and _fits(query[name])}
-    if "head" in values and (layer := session.stored("layer")):  # the first layer is not in the address
+    if page == "attention":  # the first layer and the first head are not in the address
+        values = {"layer": "0", "head": "0", **values}
+    if "head" in values and (layer := session.stored("layer")):
         values = {"layer": str(layer), **values}
     named = [f"{name} {value}" for name, value in values.items()]
     parts = [current_view(), *named]

@@ -87,7 +87,8 @@ def views_of(opened: SharedModel) -> Sequence[View]:
 
 def show_heads(opened: SharedModel, ask: Ask, options: Options) -> Iterable[Part]:
     """All heads, in the state of an address that was changed from outside; this is read when the whole page runs."""
-    if arrived(LOOK) and not visit().complete and LOOK not in st.query_params:
+    in_lesson = session.stored(session.TOUR) is not None  # whose steps say how heads are drawn
+    if arrived(LOOK) and not visit().complete and not in_lesson and LOOK not in st.query_params:
         put(LOOK, _looks(remembered_text(LOOK)))
     read_component(LOOK, last_serial(KEY))
     return views.heads_view(opened, ask, options)

@@ -40,7 +40,8 @@ from ui.widgets.figure_block import chart
 from ui.widgets.run_model import answer
 from ui.widgets.uploads import ListFile, example_table, table_texts, text_panel, typed_lines, wait_for_file
 
-FILE, ANSWERS_FROM = ListFile("answers"), param("answers_from")
+ANSWERS_FROM = param("answers_from")
+FILE = ListFile("answers", source=ANSWERS_FROM)
 
 
 def compare_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part]:
@@ -74,7 +75,8 @@ def answered_texts(config: Mapping[str, Any]) -> TextList | None:
     words = "A table with a column of texts and one of gold labels, its column names in the first row"
     own = {ANSWERS_FROM.options[0]: examples, ANSWERS_FROM.options[1]: _typed}
     once = [each for each in ANSWERS_FROM.options if each != example.name]  # the file is then the example set
-    return text_panel(replace(ANSWERS_FROM, options=tuple(once)), "answers_box", FILE, words, columns, own)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        return text_panel(replace(ANSWERS_FROM, options=tuple(once)), "answers_box", FILE, words, columns, own)
 
 
 def needs_texts(texts: TextList | None, what: str) -> None:

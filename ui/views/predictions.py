@@ -65,7 +65,7 @@ from ui.widgets.uploads import (
 TYPED, LABEL = questions.LABELLED_TEXTS.key, "label_column"
 SOURCES = ("example set", TEXTS_FILE, "typed", "file")
 WIDTH = 170
-FILE, PROBE_FILE = ListFile("labelled"), ListFile("probe", "A probe that was saved here")
+FILE, PROBE_FILE = ListFile("labelled", source=questions.LABELLED), ListFile("probe", "A probe that was saved here")
 FIRST = (
     "praise\tWhat a lovely surprise.\npraise\tThe room was spotless.\npraise\tI would come here again.\n"
     "complaint\tThe tap dripped all night.\ncomplaint\tNobody answered the bell.\ncomplaint\tMy soup was cold."
@@ -206,8 +206,11 @@ def labelled_texts(opened: SharedModel, check: reading.Check = reading.checked) 
         words = "Another seed cuts the texts into other parts and shuffles the labels of the control task differently."
         seed = whole(questions.SEED, "Seed", 0, questions.MOST_SEEDS - 1, 0, help=words, width=110)
         if source in SOURCES[:2]:
-            return _examples(source, check), seed
-        return _typed(check) if source == SOURCES[2] else _from_file(check), seed
+            listed: LabelledTexts | None = _examples(source, check)
+        else:
+            listed = _typed(check) if source == SOURCES[2] else _from_file(check)
+    FILE.offer()
+    return listed, seed
 
 
 def _examples(source: str, check: reading.Check) -> LabelledTexts:
@@ -362,7 +365,7 @@ def no_head(name: str, heads: Heads, answering: str = "") -> None:
 
 COLUMNS = ("gold_column", "second_column", "none: the second text of the page, if any")
 """Keys of the columns of an uploaded table, and what no second column means."""
-MANY_FILE = ListFile("many")
+MANY_FILE = ListFile("many", source=questions.TEXTS_FROM)
 TOPICS = (
     "sport\tThe match was called off at half-time.\n"
     "weather\tA warm wind melted the snow.\n"
@@ -473,7 +476,7 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         answered_by = answer_kind_select(heads.tasks, instead, has_probe)
-        place = st.container(width="content")
+        place = st.container(width="content", horizontal=True, vertical_alignment="bottom")
     if instead and answered_by != answered.PROBE:
         no_head(opened.name, heads, instead)
         opened = SharedModel(instead)

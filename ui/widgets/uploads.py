@@ -23,7 +23,7 @@ from bertviz_core.tables.vectors import VectorFile
 from bertviz_core.text import escape_controls, escape_markdown, repair_surrogates
 from ui.address.widgets import choice, keep_among
 from ui.cache.figures import cached_by_bytes
-from ui.session import settings
+from ui.session import settings, store, stored
 from ui.widgets.downloads import save_button
 from ui.widgets.figure_block import file_name
 
@@ -33,6 +33,8 @@ LONGEST_NAME, BOX = 100, 480
 """Most characters of a file's name, and pixels of a panel with texts."""
 TYPED_LIST = "The list"
 """Name of typed texts."""
+FROM_FILE, LAST = "file", "last_labelled_file"
+"""The value of a choice where texts come from a file; session key: name and digest of the last one with labels."""
 LINKED = "list_file"
 """Name in the address of a link, and session key: name of the file from which the view was created."""
 
@@ -40,9 +42,16 @@ LINKED = "list_file"
 class ListFile:
     """The file of a list; the keys of its widgets begin with the list's name."""
 
-    def __init__(self, prefix: str, label: str = "CSV, TSV, JSONL, Parquet or text file") -> None:
-        """Create the widgets' keys of a list."""
-        self._label = label
+    def __init__(
+        self, prefix: str, label: str = "CSV, TSV, JSONL, Parquet or text file", source: Param | None = None
+    ) -> None:
+        """Create the widgets' keys of a list.
+
+        Args:
+            source: the choice where its texts come from, one of which is "file", if all lists with one offer the file
+                that any of them was given last.
+        """
+        self._label, self._source = label, source
         self._upload, self._file, self._column = f"{prefix}_upload", f"{prefix}_file", f"{prefix}_column"
 
     def table(self, words: str) -> SentenceTable | None:
@@ -76,6 +85,8 @@ class ListFile:
             digest = sha256(raw).hexdigest()
             content(digest, raw)
             st.session_state[self._file] = (short_name(uploaded.name), digest)
+            if self._source is not None:
+                store(LAST, st.session_state[self._file])
         stored_file: tuple[str, str] | None = st.session_state.get(self._file)
         if stored_file is None:
             st.caption(words)
@@ -91,6 +102,19 @@ class ListFile:
     def forget(self) -> None:
         """Forget the file."""
         st.session_state[self._file] = None
+
+    def offer(self) -> None:
+        """Offer the file of another view with labelled texts, where this view shows other texts."""
+        last: tuple[str, str] | None = stored(LAST)
+        if last is None or self._source is None:
+            return
+        if st.session_state.get(self._source.key) != FROM_FILE or st.session_state.get(self._file) != last:
+            words = f"Use {escape_markdown(last[0])}"
+            st.button(words, key=f"{self._file}_offered", icon=":material/upload_file:", on_click=self._take)
+
+    def _take(self) -> None:
+        if self._source is not None:
+            st.session_state[self._file], st.session_state[self._source.key] = stored(LAST), FROM_FILE
 
 
 def column_select(label: str, key: str, columns: Sequence[str], first: str, none: str = "") -> str:
@@ -137,10 +161,13 @@ def text_panel(
     with st.popover("Texts", icon=":material/edit_note:", key=key), st.container(width=BOX):
         chosen = choice(source, "Texts", source.options, label_visibility="collapsed")
         if chosen in own:
-            return own[chosen]()
-        most = f"at most {settings().max_sentences:,} texts and {most_megabytes()} MB."
-        table = example_table() if chosen == TEXTS_FILE else file.table(f"{words}; {most} It stays on this server.")
-        return None if table is None else table_texts(table, *columns)
+            listed = own[chosen]()
+        else:
+            most = f"at most {settings().max_sentences:,} texts and {most_megabytes()} MB."
+            table = example_table() if chosen == TEXTS_FILE else file.table(f"{words}; {most} It stays on this server.")
+            listed = None if table is None else table_texts(table, *columns)
+    file.offer()
+    return listed
 
 
 def typed_lines(label: str, key: str, placeholder: str) -> SentenceTable | None:

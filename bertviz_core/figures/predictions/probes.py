@@ -124,7 +124,8 @@ def label_errors_figure(label_errors: LabelErrors) -> FigureSpec:
     result, every = label_errors, counted(len(label_errors.texts), "text")
     of = every if result.uncounted == 0 else f"{len(result.texts) - result.uncounted:,} of {every}"
     title = f"Given and likely labels of {of} — {result.model}"
-    about = f"{title}: {len(result.suspects):,} suspect, an estimated {result.estimated:,} wrong ({result.source})"
+    wrong = f"an estimated {result.estimated:,} wrong if the {result.probabilities_from} is right"
+    about = f"{title}: {len(result.suspects):,} suspect, {wrong} ({result.source})"
     sides = ("given label", f"likely label by the {result.probabilities_from}")
     draw = partial(confusion_cells, result.classes, result.joint.counts, sides, title)
     return FigureSpec(title, about, draw, about)

@@ -54,7 +54,7 @@ def adapter_note(fit: FittedAdapter, base: str, header: CheckpointHeader, ledger
     return (
         f"This is an adapter (LoRA): it {' and '.join(done)}. Its own {ledger.trainable:,} parameters, "
         f"{share:.1f}% of all {ledger.total:,} listed, are the trained ones; those of the base are frozen. As it runs, "
-        f"the adapter is merged into the base, and {merged:,} parameters are left, which the page Checkpoint counts."
+        f"the adapter is merged into the base, and {merged:,} parameters are left, those that Checkpoint counts."
         + "".join(f" {notice}" for notice in fit.notices)
     )
 

@@ -72,6 +72,8 @@ CLASSES_BY = Param(
     "Measured by",
     applies=lambda opened, options: target_classes(opened, options).probabilities is not None,
 )
+LITTLE = 0.05
+"""Size of a share, relative to the largest, below which it counts for little."""
 LONGEST_SHOWN, QUOTED = 60, 40
 """Most characters of a class in the line above the figure, and of a word in a sentence."""
 SHARES: dict[ShareMethod, str] = {
@@ -247,6 +249,8 @@ def _strongest(result: WordAttributions) -> str:
     if result.shares[least] < 0:
         parts.append((least, f"takes more away from the {title} than any other word"))
     parts.sort(key=lambda each: -abs(float(result.shares[each[0]])))
+    if len(parts) > 1 and abs(result.shares[parts[1][0]]) < LITTLE * abs(result.shares[parts[0][0]]):
+        parts[1] = (parts[1][0], f"{'adds' if parts[1][0] == most else 'takes away'} most, but little")
     sentences = [
         f"**{_token(result.words[place])}** {does}: **{decimals(float(result.shares[place]))}**."
         for place, does in parts
