@@ -132,7 +132,11 @@ def test_a_family_without_a_row_per_token_is_drawn_without_numbers(settings: Set
 @pytest.mark.parametrize(
     ("family", "task", "used"),
     [
-        ("bert", "sequence-classification", {"pooler": "read by the task head", "task head": "run on Predictions"}),
+        (
+            "bert",
+            "sequence-classification",
+            {"pooler": "reads the first token, for the task head", "task head": "run on Predictions"},
+        ),
         ("bert", "token-classification", {"task head": "run on Predictions"}),
         ("roberta", "sequence-classification", {"task head": "run on Predictions"}),
         ("bert", "", {"pooler": ""}),

@@ -161,9 +161,8 @@ def _drawing(opened: SharedModel, ask: Ask, way: Journey, target: Options | None
     if openings and path.open != EMBEDDINGS:
         journey_parts(parts_payload(drawn, _next_openings(run, drawn, path), change), f"{DRAWING}_parts")
     if stored(session.TOUR) is None and not embedded:
-        links = views.first_links(
-            opened, way if both is None else both.after, path.token, path.open, st.query_params.get(CHANGE.key)
-        )
+        made, changed = way if both is None else both.after, st.query_params.get(CHANGE.key)
+        links = views.first_links(opened, made, path.token, path.open, changed, ending is not None)
         _first_steps(opened, ask, links)
     if way.turn is not None:
         _files(opened, ask, drawn, path, ending, change)

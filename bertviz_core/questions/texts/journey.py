@@ -45,6 +45,8 @@ RIBBON = choice(
 LANES = choice("lanes", ("words", "tokens"), "what a lane of a text of more than 80 tokens is")
 LOOKS = (COLOUR, RIBBON, LANES)
 """Options of the drawing, by the names that journey_payload has for them."""
+ANSWER_HERE = "What the answer rests on"
+"""The switch with which the drawing ends with the answer."""
 MOST_CELLS = 40_000
 """Maximum of layers times heads times tokens for which a file contains every head."""
 FEW, SEVERAL = 24, 80
@@ -206,10 +208,11 @@ def _stages(opened: Opened, layers: int) -> tuple[tuple[Stage, ...], str]:
     plan, tasks, kinds = recommended(opened.source, opened.settings), set[str](), {each.kind for each in stages}
     with suppress(UnsupportedModelError):
         tasks = set(stored_tasks(opened.source)) if "task head" in kinds else tasks
-    about = {"task head": ("run on Predictions", "It reads what comes out of the layers.")} if tasks else {}
+    here = f"{ANSWER_HERE} shows its answer here."
+    about = {"task head": ("run on Predictions", f"It reads what comes out of the layers. {here}")} if tasks else {}
     if "pooler" in kinds and not tasks <= set(WITHOUT_POOLER):
-        about["pooler"] = ("read by the task head", "The answer is on Predictions.")
-        about["task head"] = ("run on Predictions", "It reads the pooler.")
+        about["pooler"] = ("reads the first token, for the task head", "The answer is on Predictions.")
+        about["task head"] = ("run on Predictions", f"It reads the pooler. {here}")
     elif plan.from_checkpoint and plan.pooling != "pooler":
         about["pooler"] = ("unused", f"Sentences use {POOLING_PHRASES[plan.pooling]}.")
     used = (about.get(each.kind, (each.used, each.note)) for each in stages)

@@ -19,7 +19,14 @@ from bertviz_core.questions.parameters import Options, flag
 from bertviz_core.questions.report.library_lines import opening_lines
 from bertviz_core.questions.report.model_lines import LONGEST
 from bertviz_core.questions.texts.hidden_states import HEAD, KEY, LAYER, QUERY
-from bertviz_core.questions.texts.journey import embeddings, head_opening, journey, layer_opening, strongest_keys
+from bertviz_core.questions.texts.journey import (
+    ANSWER_HERE,
+    embeddings,
+    head_opening,
+    journey,
+    layer_opening,
+    strongest_keys,
+)
 from bertviz_core.questions.texts.sentences import own_plan
 from bertviz_core.questions.texts.tokens import EDITED
 from bertviz_core.questions.view import Ask, Explained, Link, Notices, Part, Special, Table, Text, View
@@ -31,9 +38,7 @@ WHOLE = (*OF_TWO_TEXTS, "class", "probe")
 MOST_QUOTED = 20
 """Most characters of a token in a link."""
 STRONGEST = ("strongest head", "strongest key")
-RESTS = replace(
-    flag("rests_on", "whether the drawing shows what an answer rests on", "What the answer rests on"), parts=True
-)
+RESTS = replace(flag("rests_on", "whether the drawing shows what an answer rests on", ANSWER_HERE), parts=True)
 BOTH = "Both texts are one input: tokens of one look at those of the other. A cosine reads each alone."
 PURPOSE = (
     "Follow each token from its embedding through every layer to what comes out, and choose a part for the numbers "
@@ -88,8 +93,10 @@ def about_journey(opened: Opened, ask: Ask, options: Options) -> tuple[str, Sequ
     return f"{way.title}, {way.layers} layers{', both texts in one run' if both else ''}", parts
 
 
-def first_links(opened: Opened, way: Journey, token: int, layer_open: str, change: str | None) -> Sequence[Link]:
-    """Things to try with a token of this text, without what is done already."""
+def first_links(
+    opened: Opened, way: Journey, token: int, layer_open: str, change: str | None, shown: bool
+) -> Sequence[Link]:
+    """Things to try with a token of this text, without what is done already, as where the answer is `shown`."""
     if way.tokens is None or way.turn is None or not len(way.turn):
         return ()
     layer = int(way.turn[:, token].argmax())
@@ -102,7 +109,11 @@ def first_links(opened: Opened, way: Journey, token: int, layer_open: str, chang
     most = f"Open layer {layer}, which changed {word} more than any other"
     opens = Link.to(most, "journey", {**place, LAYER.key: layer, **({} if change is None else {CHANGE.key: change})})
     changes = Link.to(f"{label} and see what moves", "journey", {**place, CHANGE.key: changed})
+    heads = [each.name for each in way.stages if each.kind == "task head" and each.used]
+    rests = Link.to("See the answer here, and what it rests on", "journey", {**place, RESTS.key: "true"})
+    of = "" if change is None else " to the unchanged text"
     return (
+        *([rests] if heads and not shown and change is None else []),
         *([] if layer_open == str(layer) else [opens]),
         *([] if change == changed else [changes]),
         Link.to(
@@ -110,11 +121,7 @@ def first_links(opened: Opened, way: Journey, token: int, layer_open: str, chang
             "attention",
             {**model, LAYER.key: layer_open} if layer_open.isdigit() else model,
         ),
-        *(
-            Link.to(f"See the answer of the {each.name}", "predictions", model)
-            for each in way.stages
-            if each.kind == "task head" and each.used
-        ),
+        *(Link.to(f"See the answer of the {name}{of}", "predictions", model) for name in heads),
     )
 
 

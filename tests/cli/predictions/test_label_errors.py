@@ -80,7 +80,7 @@ def test_what_the_cells_count_is_told_from_answers_and_suspects() -> None:
     )  # fmt: skip
     words = estimate_words(result)
     assert (
-        "0 of 4 labels of 'list' are suspect; if the probe is right, an estimated 1 (25.0%) is wrong: the cells off"
+        "0 of 4 labels of 'list' are suspect; if the task head is right, an estimated 1 (25.0%) is wrong: the cells off"
         in words
     )
     assert "Its answers, the most probable classes, agree with 75.0% of the labels" in words
