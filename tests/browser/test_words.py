@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 def test_another_method_draws_other_numbers(page: Page, server: str) -> None:
     page.goto(f"{server}/words?pair=I+love+coding+in+python.")
     titles = page.locator(".st-key-words_shares .js-plotly-plot .gtitle")
-    expect(titles.filter(has_text="each word left out in turn")).to_have_count(1, timeout=60_000)
+    expect(titles.filter(has_text="one word taken away at a time")).to_have_count(1, timeout=60_000)
     python = page.locator(".st-key-words_shares .js-plotly-plot text", has_text="python")
     expect(python.first).to_be_visible()
     page.get_by_role("button", name="Change").focus()

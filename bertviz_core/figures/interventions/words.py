@@ -28,7 +28,7 @@ MOST_BARS = 40
 ROW, AROUND = 22, 130
 """Pixels: height of a bar with its distance, margins above and below the bars."""
 METHOD_WORDS: dict[ShareMethod, str] = {
-    "leave-one-out": "each word left out in turn",
+    "leave-one-out": "one word taken away at a time",
     "integrated-gradients": "by integrated gradients",
     "gradient-x-input": "by gradient times input",
 }
@@ -101,7 +101,8 @@ def _listed_shares(result: WordAttributions) -> str:
 
 
 def _caption(result: WordAttributions, title: str) -> str:
-    caption = f"{title}. Clean {decimals(result.clean)} {result.unit}; a word is replaced by {result.instead}"
+    taken = f"a word taken away is replaced by {result.instead}"
+    caption = f"{title}. Clean {decimals(result.clean)} {result.unit}; {taken}"
     if result.method == "leave-one-out":
         return f"{caption}."
     return f"{caption}; the shares miss the difference of clean and reference by {digits(result.error, 2)}."
