@@ -294,8 +294,9 @@ def record_view(token: str, view: ShownView) -> None:
 
 
 def without_figures(views: PinnedViews) -> list[Pin]:
-    """The pinned views whose figures are not cached; not those that were shown and have none."""
-    return [pin for pin in views.pins if cached_sections(pin.token) is None]
+    """The pinned views whose figures are not cached, nor in this run; not those that were shown and have none."""
+    now = session.stored(TO_RECORD)
+    return [pin for pin in views.pins if cached_sections(pin.token) is None and pin.token != now]
 
 
 def pinned_report(views: PinnedViews) -> bytes:
