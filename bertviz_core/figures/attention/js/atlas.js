@@ -274,11 +274,14 @@ function handleAtlas(view) {
     if (found) openHead(view, found.head, event.shiftKey || event.ctrlKey || event.metaKey);
   };
   cells.onmousedown = (event) => { if (event.shiftKey) event.preventDefault(); }; // no text is selected on the way
-  cells.onmouseover = (event) => {
+  let last = null;
+  cells.onmousemove = (event) => { // not onmouseover, which also comes where the heads appear below a resting mouse
     const found = headAt(event);
+    if (found?.cell === last || (!event.movementX && !event.movementY)) return;
+    last = found?.cell;
     if (found) showTip(view, found.cell, headName(view, ...found.head), measureText(view, indexOf(view, ...found.head)));
   };
-  cells.onmouseleave = () => hideTip(view);
+  cells.onmouseleave = () => { last = null; hideTip(view); };
   grid.onscroll = () => hideTip(view);
   cells.onkeydown = (event) => {
     const found = headAt(event);
