@@ -38,7 +38,7 @@ LONGEST = 44
 PARTS = ("First text", "Second text")
 WRITTEN = "Boxes: the text as it is written."
 """Part of the caption of figures with boxes, since the vocabulary may spell a token otherwise: sin for Sin."""
-SHADES = "Shades tell neighbouring words apart and have no value."
+ONLY_APART = "Shades tell neighbouring words apart and have no value."
 """The other part, since other figures' shades have one."""
 SPELLED = f"{WRITTEN} Tables and sentences: each token as the vocabulary spells it."
 """The same for a page that shows both."""
@@ -425,7 +425,7 @@ def tokens_figure(text_pieces: TextPieces, below: Below, position: int, model_na
     """The text cut into its tokens."""
     title = f"The text in {counted(len(text_pieces), 'token')} — {model_name}"
     alt = f"{title}: {' '.join(piece.spelling for run in text_pieces.runs for piece in run.pieces)}"
-    caption = f"{title}. {WRITTEN} Below each token is {WORDS_BELOW[below]}. {SHADES}"
+    caption = f"{title}. {WRITTEN} Below each token is {WORDS_BELOW[below]}. {ONLY_APART}"
     return FigureSpec.of(title, alt, caption, token_strip, (("", text_pieces),), below, chosen=position)
 
 
@@ -440,7 +440,7 @@ def tokenizers_figure(
         for name, pieces in ((model_name, text_pieces), (second_name, second_pieces))
     )
     alt = f"{title}: {'; '.join(name for name, _ in parts)}"
-    caption = f"{title}. {WRITTEN} Below each token is its id. {SHADES}"
+    caption = f"{title}. {WRITTEN} Below each token is its id. {ONLY_APART}"
     return FigureSpec.of(title, alt, caption, token_strip, parts, "id")
 
 
