@@ -14,7 +14,7 @@ from ui.address.registry import NUMBERS, TYPED, link_query, names_read_once, tak
 from ui.components.frame import share_link, whole_view_link
 from ui.examples import EXAMPLES
 from ui.widgets.downloads import FILES, chosen_theme, take_theme
-from ui.widgets.heading import DEFAULTS, LINKED
+from ui.widgets.heading import DEFAULTS, LINKED, bring_texts
 from ui.widgets.models import model_name
 from ui.widgets.uploads import LINKED as LINKED_FILE
 from ui.widgets.uploads import short_name
@@ -38,7 +38,9 @@ READ_ONCE = (*names_read_once(), LINKED_FILE, FILES)
 def take_from_address() -> None:
     """Read and remove texts in the address, and names that are only meaningful with them."""
     brought = take(READ_ONCE)
-    session.store(LINKED, {**session.stored(LINKED, {}), **{key: brought[key] for key in TYPED if key in brought}})
+    typed = {key: brought[key] for key in TYPED if key in brought}
+    bring_texts(typed)
+    session.store(LINKED, {**session.stored(LINKED, {}), **typed})
     if LINKED_FILE in brought:
         session.store(LINKED_FILE, short_name(brought.pop(LINKED_FILE)))
     if FILES in brought:

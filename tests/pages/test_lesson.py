@@ -108,6 +108,20 @@ def test_what_the_reader_had_comes_back_at_the_end() -> None:
     assert "tour_leave" not in [each.key for each in at.button]
 
 
+@pytest.mark.parametrize("stays", [False, True])
+def test_a_text_that_a_link_opened_within_a_lesson_goes_with_it_unless_its_view_stays(stays: bool) -> None:
+    at = opened("tokens", text="Mine.")
+    at.query_params.update({"lesson": FIRST, "step": "4"})
+    at.run()
+    at.query_params["text"] = "Of a link."
+    if stays:
+        at.switch_page("../pages/words.py")
+    at.run()
+    assert at.text_area(key="text").value == "Of a link."
+    at.button(key="tour_leave").click().run()
+    assert at.text_area(key="text").value == ("Of a link." if stays else "Mine.")
+
+
 def test_what_the_reader_typed_during_the_tour_stays() -> None:
     at = at_step(4, "tokens")
     at.text_area(key="text").set_value("Typed now.").run()

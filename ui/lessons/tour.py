@@ -243,8 +243,8 @@ def end_tour() -> None:
     """End the tour on the current page; restore the reader's texts, and what every page showed before."""
     if not is_open():  # a second click
         return
-    restore_texts()
     followed = _place(*st.session_state.pop(TOUR)).view.page != visit().page
+    restore_texts(view_stays=followed)
     forget()
     bring_values_back()
     return_to_view(followed)

@@ -19,7 +19,7 @@ from ui.address.navigation import bring_along, rewrite, show_in_journey, source_
 from ui.address.registry import TYPED, whole
 from ui.address.widgets import BOUND, keep_within
 from ui.components.frame import TAB_TEXTS, found_texts, request_tab_texts, store_tab_texts
-from ui.session import DEFAULT_TEXT, FIRST_TEXT, HAS_TAB_TEXTS, SECOND_TEXT, WORD, settings, store, stored
+from ui.session import DEFAULT_TEXT, FIRST_TEXT, HAS_TAB_TEXTS, SECOND_TEXT, TOUR, WORD, settings, store, stored
 from ui.widgets.models import model_name, second_name
 
 ABOVE, SUBTITLES = "notices_above", "subtitles"
@@ -336,8 +336,10 @@ DEFAULTS = {
 """Default texts, which no link needs to include."""
 LINKED = "texts_of_a_link"
 """Session key: name -> text in the link that opened the session."""
-APPLIED_KEY, OWN_TEXTS_KEY, SESSION = "tour_given", "tour_own", "tour_session"
-"""Session keys: texts written by steps, the reader's texts that they replaced, id of the session for the tab."""
+APPLIED_KEY, OWN_TEXTS_KEY, BROUGHT_KEY = "tour_given", "tour_own", "tour_brought"
+"""Session keys: texts written by steps and links, the texts that they replaced, the names of those of links."""
+SESSION = "tour_session"
+"""Session key: id of the session for the tab."""
 RESTORED = "tour_restored"
 """Session key: both, of the lesson that has just ended."""
 
@@ -356,6 +358,16 @@ def apply_texts(texts: Mapping[str, str]) -> None:
             st.session_state[key] = text
         applied[key] = text
     st.session_state.update({APPLIED_KEY: applied, OWN_TEXTS_KEY: own})
+
+
+def bring_texts(texts: Mapping[str, str]) -> None:
+    """Note texts that a link brings; those brought within a lesson are gone at its end, unless their view stays."""
+    if st.session_state.get(TOUR) is None:
+        return
+    applied, own = dict(st.session_state.get(APPLIED_KEY, {})), dict(st.session_state.get(OWN_TEXTS_KEY, {}))
+    own |= {key: st.session_state[key] for key in texts if st.session_state.get(key) not in (None, applied.get(key))}
+    brought = {*st.session_state.get(BROUGHT_KEY, ()), *texts}
+    st.session_state.update({APPLIED_KEY: applied | dict(texts), OWN_TEXTS_KEY: own, BROUGHT_KEY: brought})
 
 
 TakeTexts = Callable[[Mapping[str, str]], None]
@@ -405,9 +417,15 @@ def _take_tab_texts(take: TakeTexts) -> None:
     take(stored)
 
 
-def restore_texts() -> None:
-    """Restore the reader's texts, except in fields that the reader has changed since."""
+def restore_texts(view_stays: bool = False) -> None:
+    """Restore the reader's texts, except in fields that the reader has changed since.
+
+    Args:
+        view_stays: whether the view of a link that was followed stays, with its texts.
+    """
     applied, own = st.session_state.pop(APPLIED_KEY, {}), st.session_state.pop(OWN_TEXTS_KEY, {})
+    brought = st.session_state.pop(BROUGHT_KEY, set())
+    applied = {key: text for key, text in applied.items() if not (view_stays and key in brought)}
     st.session_state[RESTORED] = {key: text for key, text in applied.items() if st.session_state.get(key) == text}, own
     _restore(*st.session_state[RESTORED])
 
