@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import wraps
 from inspect import signature
 from time import perf_counter
@@ -163,8 +163,8 @@ def cached_drawing(figure: FigureSpec, theme: Theme) -> Drawing:
     return drawing
 
 
-def _look(theme: Theme) -> tuple[str, int, int]:
-    return theme.name, theme.pixels, theme.tall
+def _look(theme: Theme) -> tuple[str, int, int, bool]:
+    return theme.name, theme.pixels, theme.tall, theme.slide
 
 
 def key_digest(key: tuple[object, ...]) -> bytes | None:
@@ -275,7 +275,7 @@ class ShownView:
             return ReportSection(f"view-{key}", shown.title, shown.title, None, shown.caption, code, HOW, page=page)
         spec, figure = shown.figure, cached_figure(shown.figure, theme)
         caption = caption_of(figure, shown.words, shown.models, shown.texts)
-        slide = cached_figure(spec, replace(theme, tall=tall)) if tall else None
+        slide = cached_figure(spec, theme.on_slide(tall)) if tall else None
         name, alt, code = f"view-{key}", spec.alt or spec.title, self.code.get(key, "")
         return ReportSection(name, spec.title, alt, figure, caption, code, HOW, slide=slide)
 

@@ -1,7 +1,7 @@
 """Create reports of a model, a text and a view from the shared models and runs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from bertviz_core.errors import BertvizError, Progress, TextError
@@ -69,7 +69,8 @@ def _with_view(
 ) -> tuple[Sequence[ReportSection], tuple[str, ...]]:
     """Sections of a view, and names of the other figures."""
     origin = source(contents.name)
-    theme = replace(theme_named(contents.theme, pixels), tall=deck_tall() if slides else 0)
+    theme = theme_named(contents.theme, pixels)
+    theme = theme.on_slide(deck_tall()) if slides else theme
     first = view.sections(theme, [(origin.name, origin.revision)])
     names = tuple(each for each in _names(contents) if each not in view.names)
     if not first and not names:

@@ -290,7 +290,7 @@ def drawn_figure(
     ending: str, figure: FigureSpec, key: str, name: str, caption: Caption, theme: Theme, medium: str = ""
 ) -> None:
     """Show the download of a figure as a PDF or a slide."""
-    theme = replace(theme, tall=deck_tall()) if ending == ".pptx" else theme
+    theme = theme.on_slide(deck_tall()) if ending == ".pptx" else theme
     drawn = cached_figure(figure, theme)
     content = json.dumps(json.loads(drawn.to_json()), sort_keys=True)  # plotly may change the order when it is read
     shown = sha256(content.encode("utf-8", "replace")).hexdigest()
@@ -299,7 +299,7 @@ def drawn_figure(
         from bertviz_core.questions.report.files import figure_file  # which imports every figure
 
         # As it is drawn, so that what waits for its turn refers to no trace.
-        look = (theme.name, theme.pixels, theme.tall)
+        look = (theme.name, theme.pixels, theme.tall, theme.slide)
         still = replace(figure, draw=lambda _: drawn, key=(), cache={look: drawn})
         return partial(figure_file, ending, still, caption, theme, MEDIA.get(medium, WIDTH), medium=medium)
 

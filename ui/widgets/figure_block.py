@@ -161,7 +161,7 @@ def _files(spec: FigureSpec, key: str, name: str, shown: Caption, share: float, 
     words = caption_of(drawn, shown.words, shown.models, shown.texts)
     with downloads.file_row("Slide 16:9"):
         room = slide_room(spec.title, words)
-        tall = replace(theme, tall=round(room))
+        tall = theme.on_slide(room)
         slide = cached_figure(spec, tall)
         wide = slide_width(slide, room)
         figure_download(

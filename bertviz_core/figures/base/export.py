@@ -25,6 +25,7 @@ from bertviz_core.figures.base.style import (
     TITLE_SIZE,
     TITLE_TOP,
     TITLE_WEIGHT,
+    WIDE,
     Theme,
     scale_words,
     spacing,
@@ -404,7 +405,9 @@ def slide_room(title: str, caption: Caption) -> float:
 
 
 def slide_width(figure: go.Figure, room: float) -> int:
-    """Width in pixels with which a figure fills a slide, on which it has this room in height."""
+    """Width in pixels with which a figure fills a slide, on which it has this room in height, if as wide as a file."""
+    if figure.layout.width:  # narrower, and enlarged
+        return round(MEDIA[SLIDE] * int(figure.layout.width) / WIDE)
     return round(MEDIA[SLIDE] * max(1.0, (figure.layout.height or 450) / room))
 
 

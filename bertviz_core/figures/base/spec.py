@@ -34,6 +34,8 @@ LONGEST_COLUMN = 6
 """Most names of a legend that stand in one column."""
 TOOLS, FEW_TOOLS = 190, 70
 """Width in pixels of the tool bar at the right of a title, with and without the tools for axes."""
+FLAT, ENLARGED = 0.7, (680, 860)
+"""Share of the height of a slide below which a figure is drawn in one of these widths in pixels, and enlarged."""
 USUAL_HEIGHT = 450
 """Default height of a figure in pixels."""
 LENGTH = 0.86
@@ -399,8 +401,8 @@ class FigureSpec:
     """Key of its chart on its page."""
     key: tuple[object, ...] = ()
     """Name of the declared figure and its inputs; empty for one that is not declared."""
-    cache: dict[tuple[str, int, int], go.Figure] = field(default_factory=dict, repr=False)
-    """Theme, width and height -> drawn figure."""
+    cache: dict[tuple[str, int, int, bool], go.Figure] = field(default_factory=dict, repr=False)
+    """Theme, width, height, and whether it is for a slide -> drawn figure."""
     table: "Callable[[], pd.DataFrame] | None" = None
     """Computes its numbers, the same on a page, in a file and in the library; None for a figure without a table."""
 
@@ -411,11 +413,13 @@ class FigureSpec:
 
     def drawn(self, theme: Theme) -> go.Figure:
         """Draw the figure in a theme, fitted to its width."""
-        key = (theme.name, theme.pixels, theme.tall)
+        key = (theme.name, theme.pixels, theme.tall, theme.slide)
         if key not in self.cache:
             figure = fitted(self.draw(theme), theme)
             if theme.tall:
                 figure = self._as_tall(theme, figure.layout.height or USUAL_HEIGHT)
+            if theme.slide:
+                figure = self._enlarged(theme, figure)
             write_minus(figure)
             self.cache[key] = printed(figure, theme) if theme.name == "print" else figure
         return self.cache[key]
@@ -426,6 +430,21 @@ class FigureSpec:
             raise TextError(f"The figure {self.title!r} has no table; write an image, or .html.")
         return self.table()
 
+    def _enlarged(self, theme: Theme, figure: go.Figure) -> go.Figure:
+        """Return a flat figure as it is in a narrower place of the form of a slide; its layout has the width.
+
+        One that would be higher there, as by another line of words, stays as it is.
+        """
+        if _height(figure) >= FLAT * theme.tall:
+            return figure
+        own = _height(self.drawn(replace(theme, tall=0, slide=False)))
+        for pixels in (each for each in ENLARGED if each < theme.pixels):
+            narrow = replace(theme, pixels=pixels, tall=round(theme.tall * pixels / theme.pixels), slide=False)
+            drawn = self.drawn(narrow)
+            if _height(self.drawn(replace(narrow, tall=0))) <= own and _height(drawn) <= narrow.tall:
+                return go.Figure(drawn).update_layout(width=pixels)
+        return figure
+
     def _as_tall(self, theme: Theme, own: float) -> go.Figure:
         """Return the figure with the height of its place, a legend below the plot included."""
         figure = self.draw(theme)
@@ -434,6 +453,10 @@ class FigureSpec:
         added = own - (figure.layout.height or USUAL_HEIGHT)
         figure.layout.height = round(height - added)
         return fitted(figure, theme)
+
+
+def _height(figure: go.Figure) -> float:
+    return float(figure.layout.height or USUAL_HEIGHT)
 
 
 class DeclaredFigure(Generic[P]):

@@ -24,6 +24,8 @@ WIDTHS = (320, 355, 400, 480, 520, 680, 860, 980)
 """Width classes of figures in pixels: each applies up to the next larger one."""
 WIDE = WIDTHS[-1]
 """Width in pixels of a desktop page, and of files."""
+AIR = 6
+"""Pixels between a figure on a slide and what is above and below it."""
 TITLE_TOP = 11
 """Pixels above a title."""
 SIDE_BY_SIDE = 600
@@ -57,6 +59,12 @@ class Theme:
     """Height to fill, if possible; 0 for the figure's own height."""
     tools: bool = True
     """Whether the title leaves room for the buttons of plotly."""
+    slide: bool = False
+    """Whether it is for a slide, which a flat figure fills with larger text: it is drawn narrower, and enlarged."""
+
+    def on_slide(self, tall: float) -> "Theme":
+        """The theme of a figure on a slide, on which it has this height in pixels, with some room at its ends."""
+        return replace(self, tall=round(tall) - 2 * AIR, slide=True)
 
     @property
     def narrow(self) -> bool:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -84,7 +83,7 @@ def file_content(
     if ending in WRITERS:
         return WRITERS[ending](picture.frame(), picture.title).encode("utf-8", "replace")
     if medium == SLIDE:
-        theme = replace(theme, tall=round(slide_room(picture.title, caption)))
+        theme = theme.on_slide(slide_room(picture.title, caption))
     figure = without_selection(picture.drawn(theme))
     if height is not None:
         figure.update_layout(height=height)

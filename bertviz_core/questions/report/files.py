@@ -81,7 +81,7 @@ def report_file(
         if progress is not None:
             progress(len(figures) + done, len(figures) + total)
 
-    drawn = replace(theme, tall=deck_tall()) if slides else theme
+    drawn = theme.on_slide(deck_tall()) if slides else theme
     options = Options((text,) if text.strip() else (), pair, values={"map": "change"})
     names = known_figures(figures) if figures or not first else ()
     made = report_of(opened, options, names, drawn, figures_drawn, first)
@@ -114,7 +114,7 @@ def figure_file(
     """Content of a file with a figure, as `figure_files.file_content`, or of a slide, whose texts are text."""
     if ending != PPTX:
         return file_content(ending, picture, caption, theme, width, height, medium)
-    drawn = picture.drawn(replace(theme, tall=deck_tall()))
+    drawn = picture.drawn(theme.on_slide(deck_tall()))
     return _slide(ReportSection(picture.title, picture.title, picture.alt, drawn, caption, ""), theme)
 
 

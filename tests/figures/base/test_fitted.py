@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.figures.base.axes import label_width, plain, token_axis
-from bertviz_core.figures.base.export import colour_range
+from bertviz_core.figures.base.export import colour_range, slide_width
 from bertviz_core.figures.base.spec import (
     EDGE,
     SMALLEST,
@@ -300,3 +300,18 @@ def test_a_figure_fills_its_place_as_far_as_its_rows_allow() -> None:
     for place, expected in ((own + 50, own + 50), (200, 0.85 * own), (2_000, 1.5 * own)):
         figure = FigureSpec(TITLE, "", drawn).drawn(replace(LIGHT, tall=place))
         assert figure.layout.height == pytest.approx(expected, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("high", "wraps_below", "wide"), [(150, 0, 680), (150, 800, 860), (150, 900, None), (420, 0, None)]
+)
+def test_a_flat_figure_is_larger_on_a_slide_unless_it_were_higher_there(
+    high: int, wraps_below: int, wide: int | None
+) -> None:
+    def drawn(theme: Theme) -> go.Figure:
+        return go.Figure(layout=layout(theme, TITLE, height=high * (2 if theme.pixels < wraps_below else 1)))
+
+    figure = FigureSpec(TITLE, "", drawn).drawn(LIGHT.on_slide(480))
+    assert figure.layout.width == wide
+    assert slide_width(figure, 480) == round(1000 * (wide or WIDE) / WIDE)
+    assert figure.layout.height * WIDE / (wide or WIDE) <= 480
