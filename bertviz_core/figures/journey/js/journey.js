@@ -1,7 +1,7 @@
 // The drawing as a whole: what is chosen and open, and the requests to the server. Called again with every message and
 // every change of theme, on the same element. Opening draws at once; the server gets a message for the address and the parts.
 const MARGIN = 12, HEAD = 36; // at the sides of a saved drawing, and above it, for its title
-const SLIDE = [1600, 900], SLIDE_HIGH = { closed: 0.37, opened: 0.48 }, LEAST_ACROSS = 1600; // pixels of a slide, height of a drawing on it as a share of the width, pixels across any saved picture
+const SLIDE = [1600, 900], SLIDE_HIGH = { closed: 0.46, opened: 0.48 }, LEAST_ACROSS = 1600; // pixels of a slide, height of a drawing on it as a share of the width, pixels across any saved picture
 const PAPER = matchMedia("print"), PAPER_WIDTH = 1100;
 const ACCENT = { light: "#0072B2", dark: "#4FA3D6", print: "#0072B2" };
 
@@ -251,10 +251,20 @@ function asFile(view, alone) {
   const shown = sheet.firstChild.querySelectorAll("text");
   svg.querySelectorAll("text").forEach((node, at) => keepWidth(node, shown[at].getComputedTextLength()));
   for (const node of svg.querySelectorAll(".act, .close")) node.remove();
+  if (view.slide) inTheMiddle(svg, sheet.firstChild);
   const about = aboutOf(view);
   svg.prepend(Object.assign(document.createElementNS(NS, "title"), { textContent: about }));
   addCaption(view, svg, about, alone);
   return svg;
+}
+
+// A drawing of many lanes is narrower than its slide: it stands in the middle.
+function inTheMiddle(svg, shown) {
+  const boxes = [...shown.children].slice(1).map((each) => each.getBBox()).filter(({ width }) => width); // without the ground
+  const { y, width, height } = shown.viewBox.baseVal, right = Math.max(...boxes.map((box) => box.x + box.width));
+  const aside = Math.max((width - right - Math.min(...boxes.map((box) => box.x))) / 2, 0);
+  svg.setAttribute("viewBox", `${-aside} ${y} ${width} ${height}`);
+  svg.firstElementChild.setAttribute("x", -aside);
 }
 
 const aboutOf = ({ header, now }) => `Journey of “${JSON.stringify(header.text ?? "").slice(1, -1).replaceAll('\\"', '"')}” through ${header.model} (revision ${header.revision})${now ? `. ${now.sentence}` : ""}`;
