@@ -166,7 +166,7 @@ def _drawing(opened: SharedModel, ask: Ask, way: Journey, target: Options | None
         _first_steps(opened, ask, links)
     if way.turn is not None:
         _files(opened, ask, drawn, path, ending, change)
-        numbers = views.number_parts(opened, way, path.token, change, change_values(), ending is not None)
+        numbers = views.number_parts(opened, way, path.token, change, change_values(), ending, target)
         draw_parts(numbers, opened, ask, Options())
     if openings and path.head is None:  # last, since the reader may not open it
         journey_parts(parts_payload(drawn, _next_layer(run, drawn, path), change), f"{DRAWING}_next")

@@ -16,7 +16,7 @@ from bertviz_core.questions.interventions.journey_change import CHANGE, EMBEDDIN
 from bertviz_core.questions.interventions.targets import TARGET
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, flag
-from bertviz_core.questions.report.library_lines import opening_lines
+from bertviz_core.questions.report.library_lines import call_lines, opening_lines
 from bertviz_core.questions.report.model_lines import LONGEST
 from bertviz_core.questions.texts.hidden_states import HEAD, KEY, LAYER, QUERY
 from bertviz_core.questions.texts.journey import (
@@ -30,11 +30,13 @@ from bertviz_core.questions.texts.journey import (
 from bertviz_core.questions.texts.sentences import own_plan
 from bertviz_core.questions.texts.tokens import EDITED
 from bertviz_core.questions.view import Ask, Explained, Link, Notices, Part, Special, Table, Text, View
-from bertviz_core.text import shortened
+from bertviz_core.text import decimals, escape_markdown, shortened
 from bertviz_core.trace.results import Tokens
 
 WHOLE = (*OF_TWO_TEXTS, "class", "probe")
 """Kinds of numbers that belong to the whole text; the others are read from single tokens, without a pooler."""
+MOST_WORDS = 40
+"""Most tokens whose changes of the answer are listed."""
 MOST_QUOTED = 20
 """Most characters of a token in a link."""
 STRONGEST = ("strongest head", "strongest key")
@@ -164,15 +166,31 @@ def open_parts(opened: Opened, options: Options) -> Iterator[EmbeddingOpening | 
 
 
 def number_parts(
-    opened: Opened, way: Journey, token: int, change: DrawnChange | None, values: Mapping[str, str], rests: bool
+    opened: Opened,
+    way: Journey,
+    token: int,
+    change: DrawnChange | None,
+    values: Mapping[str, str],
+    ending: Ending | None,
+    target: Options | None,
 ) -> Iterator[Part]:
-    """One token's numbers, and how they are computed; `rests` where the drawing shows what an answer rests on."""
+    """One token's numbers, and how they are computed; with the `ending` of a `target` what this rests on."""
     both = None if change is None else change.both
     alt = f"The way of token {token} through {way.model}{f'. {both.sentence}' if both else ''}"
-    yield Table(numbers_frame(opened, way if both is None else both.before, token, change), alt, folded="journey")
+    numbers = numbers_frame(opened, way if both is None else both.before, token, change)
+    if ending is not None and ending.layers is not None:
+        numbers[f"{ending.title}: change without the layer"] = ending.layers
+    if ending is not None and ending.tokens is not None and len(way.labels) <= MOST_WORDS:
+        listed = zip(way.labels, ending.tokens.tolist(), strict=True)
+        each = ", ".join(f"{escape_markdown(label)} {decimals(value)}" for label, value in listed)
+        yield Text(f"{escape_markdown(ending.title)}, its change without each word: {each}.", "caption")
+    yield Table(numbers, alt, folded="journey")
     if way.tokens is not None:
-        words = WORDS + (CHANGED if both else "") + (RESTS_ON if rests else "")
-        yield Explained("journey", words, journey_code(opened, way.tokens, values if both else {}))
+        words = WORDS + (CHANGED if both else "") + (RESTS_ON if ending else "")
+        code = journey_code(opened, way.tokens, values if both else {})
+        if target is not None:
+            code += f"{call_lines(zero_effects, target)}{call_lines(word_attributions, target)}"
+        yield Explained("journey", words, code)
 
 
 def numbers_frame(opened: Opened, way: Journey, token: int, change: DrawnChange | None) -> "pd.DataFrame":

@@ -103,7 +103,8 @@ function drawTokens(view, svg) {
         anchor: "middle", weight: chosen ? 700 : 400, family: MONO, size, fill: effects ? inkOn(rgb) : look.text,
         italic: header.special.includes(at), struck: kind === "mask" && at === changed }));
     const effect = fresh ? ", new" : effects ? `, change without it ${fixed(effects[at], 4)}` : "";
-    svg.append(button(node, `Token ${at}: ${text}${effect}`, () => view.choose(at), chosen));
+    const named = `Token ${at}: ${text}${effect}`, place = button(node, named, () => view.choose(at), chosen);
+    svg.append(effects ? tipped(place, () => named) : place);
   });
 }
 
