@@ -244,10 +244,11 @@ def end_tour() -> None:
     if not is_open():  # a second click
         return
     followed = _place(*st.session_state.pop(TOUR)).view.page != visit().page
+    presented = is_presenting()
     restore_texts(view_stays=followed)
     forget()
     bring_values_back()
-    return_to_view(followed)
+    return_to_view(followed, presented)
 
 
 def lessons_panel() -> None:

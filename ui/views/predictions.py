@@ -201,7 +201,8 @@ def labelled_texts(opened: SharedModel, check: reading.Check = reading.checked) 
     fitting = reading.fitting_set(reading.config_classes(opened.source.config))
     first = fitting.name if fitting is not None and fitting.name in SOURCES else SOURCES[0]
     sources = sorted(SOURCES, key=lambda each: each != first)
-    with st.popover("Labelled texts", icon=":material/label:", key="labelled_box"), st.container(width=BOX):
+    button = FILE.button("Labelled texts", str(stored(questions.LABELLED.key, first)))
+    with st.popover(button, icon=":material/label:", key="labelled_box"), st.container(width=BOX):
         source = choice(questions.LABELLED, questions.LABELLED.label, sources, label_visibility="collapsed")
         words = "Another seed cuts the texts into other parts and shuffles the labels of the control task differently."
         seed = whole(questions.SEED, "Seed", 0, questions.MOST_SEEDS - 1, 0, help=words, width=110)

@@ -103,6 +103,12 @@ class ListFile:
         """Forget the file."""
         st.session_state[self._file] = None
 
+    def button(self, label: str, chosen: str) -> str:
+        """The label of the button that opens its panel, with the name of the file whose texts are chosen."""
+        own: tuple[str, str] | None = st.session_state.get(self._file)
+        named = TEXTS_FILE if chosen == TEXTS_FILE else own[0] if own and chosen == FROM_FILE else ""
+        return f"{label}: {escape_markdown(named)}" if named else label
+
     def offer(self) -> None:
         """Offer the file of another view with labelled texts, where this view shows other texts."""
         last: tuple[str, str] | None = stored(LAST)
@@ -158,7 +164,8 @@ def text_panel(
     They come from an entry of `own`, the example run, or a file, of which `words` say what is accepted; `columns` are
     arguments of `table_texts`.
     """
-    with st.popover("Texts", icon=":material/edit_note:", key=key), st.container(width=BOX):
+    button = file.button("Texts", str(stored(source.key, source.options[0])))
+    with st.popover(button, icon=":material/edit_note:", key=key), st.container(width=BOX):
         chosen = choice(source, "Texts", source.options, label_visibility="collapsed")
         if chosen in own:
             listed = own[chosen]()

@@ -112,7 +112,7 @@ def first_links(
     opens = Link.to(most, "journey", {**place, LAYER.key: layer, **({} if change is None else {CHANGE.key: change})})
     changes = Link.to(f"{label} and see what moves", "journey", {**place, CHANGE.key: changed})
     heads = [each.name for each in way.stages if each.kind == "task head" and each.used]
-    rests = Link.to("See the answer here, and what it rests on", "journey", {**place, RESTS.key: "true"})
+    rests = Link.to("See the number of the answer here, and what it rests on", "journey", {**place, RESTS.key: "true"})
     of = "" if change is None else " to the unchanged text"
     return (
         *([rests] if heads and not shown and change is None else []),
