@@ -81,10 +81,13 @@ APART = """(() => {
   const meets = ({ left, right, top, bottom }) =>
     left < card.right && card.left < right && top < card.bottom && card.top < bottom;
   const covered = words.some((each) => meets(each.getBoundingClientRect()));
-  return inside && !covered && note.scrollHeight <= note.clientHeight + 1
-    && document.querySelector("[data-testid=stMain]").scrollTop === 0;
+  const whole = inside && note.scrollHeight <= note.clientHeight + 1;
+  const opened = roots.map((root) => root.querySelector("[data-name^='Close ']")).find(Boolean)?.getBoundingClientRect();
+  if (innerWidth <= 640 && opened) return whole && opened.top >= card.bottom && opened.bottom < innerHeight;
+  return whole && !covered && document.querySelector("[data-testid=stMain]").scrollTop === 0;
 })()"""
-"""Whether the card is whole in the window with its whole note, beside all words of the drawing; nothing is scrolled."""
+"""Whether the card is whole in the window with its whole note, beside all words of the drawing; nothing is scrolled. On
+a phone an opened part stands below the card."""
 
 
 @pytest.mark.slow

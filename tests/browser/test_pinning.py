@@ -98,6 +98,7 @@ def test_two_views_are_pinned_presented_by_keys_and_left_by_escape(lecturer: Pag
     page.keyboard.press("Escape")  # ends the frame and the lesson at once
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
     expect(page.locator(".lesson-card")).to_have_count(0)
+    expect(page).to_have_url(re.compile("/tokens"))  # where it began
     until(page, "!/present|lesson|step/.test(location.search)")
 
 

@@ -182,7 +182,7 @@ def number_parts(
         numbers[f"{ending.title}: change without the layer"] = ending.layers
     if ending is not None and ending.tokens is not None and len(way.labels) <= MOST_WORDS:
         listed = zip(way.labels, ending.tokens.tolist(), strict=True)
-        each = ", ".join(f"{escape_markdown(label)} {decimals(value)}" for label, value in listed)
+        each = ", ".join(f"{escape_markdown(label)} {decimals(value)}" for label, value in listed if value)
         yield Text(f"{escape_markdown(ending.title)}, its change without each word: {each}.", "caption")
     yield Table(numbers, alt, folded="journey")
     if way.tokens is not None:

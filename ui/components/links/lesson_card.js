@@ -2,6 +2,7 @@
 const FIGURES = "[data-testid^=stBidiComponent]", SMALLEST_FIGURE = 100;
 const OPENED = ".stage, .journey .sheet"; // of the attention view the opened head, of the journey the drawing
 const PHONE = window.matchMedia("(max-width: 640px)"); // here the note scrolls away (see lesson_card.css)
+const UPRIGHT = window.matchMedia("(max-width: 640px) and (min-height: 700px)"), LAYER = "[data-name^='Close ']"; // but not above the Journey
 const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"];
 
 const TEXT_FIELDS = "input, textarea, select, [contenteditable], [role=combobox]";
@@ -38,7 +39,8 @@ export default function ({ data, parentElement }) {
   if (other && data.by_keys && document.activeElement === document.body) [...card.querySelectorAll(".row .ways .main")].at(-1)?.focus({ preventScroll: true });
   if (focused !== undefined) card.querySelector(`:is(a[href], button)[data-at="${focused}"]`)?.focus();
   card.leave?.();
-  card.leave = watched(card, data, (other || card.reopened) && !data.again && !data.beside && !PHONE.matches);
+  const watches = data.beside ? UPRIGHT.matches : !PHONE.matches;
+  card.leave = watched(card, data, (other || card.reopened) && !data.again && watches);
   card.reopened = Boolean(data.again);  // the same step comes once more, with the whole address
   return () => leave(card);
 }
@@ -148,6 +150,7 @@ function watched(card, data, arrived) {
   const page = card.closest(".stMainBlockContainer") ?? card;
   const look = () => {
     const figure = shown(page, card, data.figure);
+    if (data.beside) return bring(inside(page, LAYER), card);
     figure?.scrollIntoView({ block: "nearest" });
     if (figure) uncut(page, card, figure);
   };
@@ -164,6 +167,12 @@ function watched(card, data, arrived) {
     words.disconnect();
     stop();
   };
+}
+
+// The opened part of the Journey stands below the card; without one the page is at its top.
+function bring(layer, card) {
+  if (layer) layer.scrollIntoView({ block: "start" });
+  else card.closest(".stMain")?.scrollTo({ top: 0 });
 }
 
 // What the card cuts at its lower edge goes behind it whole, if the figure stays in sight.
@@ -184,9 +193,12 @@ function shown(page, card, name) {
   return opened(figure) ?? figure;
 }
 
-function opened(figure) {
-  const inside = [figure, ...(figure?.querySelectorAll("*") ?? [])].map((each) => each?.shadowRoot).filter(Boolean);
-  return inside.map((root) => root.querySelector(OPENED)).find(Boolean);
+const opened = (figure) => figure && inside(figure, OPENED);
+
+// The first such part of what components draw.
+function inside(place, part) {
+  const roots = [place, ...place.querySelectorAll("*")].map((each) => each.shadowRoot).filter(Boolean);
+  return roots.map((root) => root.querySelector(part)).find(Boolean);
 }
 
 function opener(name, label, className = "") {
