@@ -82,7 +82,8 @@ APART = """(() => {
     left < card.right && card.left < right && top < card.bottom && card.top < bottom;
   const covered = words.some((each) => meets(each.getBoundingClientRect()));
   const whole = inside && note.scrollHeight <= note.clientHeight + 1;
-  const opened = roots.map((root) => root.querySelector("[data-name^='Close ']")).find(Boolean)?.getBoundingClientRect();
+  const close = roots.map((root) => root.querySelector("[data-name^='Close ']")).find(Boolean);
+  const opened = close?.getBoundingClientRect();
   if (innerWidth <= 640 && opened) return whole && opened.top >= card.bottom && opened.bottom < innerHeight;
   return whole && !covered && document.querySelector("[data-testid=stMain]").scrollTop === 0;
 })()"""
