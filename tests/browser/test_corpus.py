@@ -98,6 +98,7 @@ def test_by_touch_a_tap_shows_a_text_one_finger_scrolls_the_page_and_two_move_th
         if tip.is_visible():
             break
     expect(tip).to_have_text(re.compile(r"^\d+ +\S"))
+    expect(page).not_to_have_url(re.compile("area=-0.12%2C0.12%2C-0.12%2C0.12"))  # it now has the form of the map
     session, address = context.new_cdp_session(page), page.url
 
     def fingers(kind: str, *places: tuple[float, float]) -> None:

@@ -48,10 +48,10 @@ def inputs_text(passed: ModuleShape | None) -> str:
 
 
 def count_text(row: ModuleRow) -> str:
-    """The parameters of a row, those of equal modules as a product; "" for none."""
+    """The parameters of a row, those of equal modules as a product; those counted elsewhere, or "" for none."""
     times = len(row.paths)
     count = f"{row.numel:,}" if times == 1 or row.numel % times else f"{times} × {row.numel // times:,}"
-    return count if row.numel else ""
+    return count if row.numel else "tied" if any(each.tied_to for each in row.weights) else ""
 
 
 def share_text(row: ModuleRow, tree: ModuleTree) -> str:
