@@ -176,5 +176,6 @@ with (
         pins.record_view(to_record, view)
     if is_drawing:
         pins.draw_next()
+navigation.remember_view()  # with what the page has written into its address
 navigation.end_return()
 session.first_page_sent.set()
