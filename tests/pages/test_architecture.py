@@ -12,7 +12,9 @@ import torch
 import transformers
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.errors import TextError
 from bertviz_core.models.catalog import bundled_folder
+from bertviz_core.questions.models import architecture
 from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import drawn, opened, visible_text, with_files
@@ -165,3 +167,15 @@ def test_no_text_breaks_the_page(text: str) -> None:
     at = opened("architecture", text=text)
     assert not at.exception
     assert not at.error
+
+
+def test_a_class_that_cannot_run_without_values_has_its_tree_without_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise TextError("It looks at values.")
+
+    monkeypatch.setattr(architecture, "shapes", refused)
+    at = opened("architecture", text="Without shapes.")
+    assert not at.exception
+    assert [visible_text(each.value) for each in at.warning] == [
+        "It looks at values. The tree is shown without shapes."
+    ]

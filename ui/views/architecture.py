@@ -7,7 +7,6 @@ import streamlit as st
 
 from bertviz_core.architecture.module_tree import printed
 from bertviz_core.architecture.results import ModuleRow, ModuleTree, ShapeRun
-from bertviz_core.errors import BertvizError
 from bertviz_core.figures.architecture.modules import (
     count_text,
     inputs_text,
@@ -49,10 +48,12 @@ def tree_view(opened: SharedModel, ask: Ask, options: Options) -> None:
         search = words(
             param("find"), "Search modules", placeholder="part of a name or class, such as query or LayerNorm"
         )
-    run = _shapes(opened, options)
     label = f"Modules of {tree.model}"
     of = replace(options, values=values | {architecture.LEVELS.key: str(depth)})
-    part = tree_picture(opened, ask, of)
+    answer, part = ask(architecture.drawn_modules, of), tree_picture(opened, ask, of)
+    run: ShapeRun | None = answer.drawn["module_shapes"]
+    for notice in answer.notices:
+        st.warning(escape_markdown(notice), icon=":material/info:")
     if filled := session.figure_fills():  # on a slide it is read, not unfolded
         chart(part.spec, part.spec.chart)
     else:
@@ -65,15 +66,6 @@ def tree_view(opened: SharedModel, ask: Ask, options: Options) -> None:
     folded_table(TREE_KEY, part.spec.frame, part.alt)
     _printed(opened, own)
     explained(TREE_KEY, part.explanation, part.code)
-
-
-def _shapes(opened: SharedModel, options: Options) -> ShapeRun | None:
-    """The shapes; None, with a message, where this class cannot run without its values."""
-    try:
-        return architecture.shapes(opened, options)
-    except BertvizError as error:
-        st.warning(escape_markdown(f"{error} The tree is shown without shapes."), icon=":material/info:")
-        return None
 
 
 def _drawn(row: ModuleRow, tree: ModuleTree, run: ShapeRun | None) -> dict[str, Any]:
