@@ -111,8 +111,9 @@ def _look(visitor: Visitor, model: str, text: str = TEXT) -> Coroutine[None, Non
 
 
 def _states(visit: VisitResult | None) -> str:
-    """The number of hidden states named by the page."""
-    words = next((words for words in (visit.words if visit else ()) if " hidden states of " in words), "")
+    """The number of hidden states named by the page, whose heading is first that of the last visit."""
+    headings = [words for words in (visit.words if visit else ()) if " hidden states of " in words]
+    words = headings[-1] if headings else ""
     return words.partition(" hidden states of ")[0].rpartition(" ")[2] or "no"
 
 

@@ -70,8 +70,7 @@ def _class(source: ModelSource, ledger: Ledger) -> tuple[Capability, ...]:
     named = next(iter(source.config.get("architectures") or ()), "")
     if not named or named == ledger.architecture:
         return ()
-    more = "" if source.adapter is None else ", of its adapter's matrices and of what the adapter adds"
-    words = f"The config names {named}; the parameters here are those of {ledger.architecture}{more}."
+    words = f"The config names {named}; the parameters here are those of {ledger.architecture}."
     return (Capability("Class", ledger.architecture, words),)
 
 

@@ -227,7 +227,10 @@ def local_names(settings: Settings) -> tuple[str, ...]:
     Names that cannot be shown, such as one that is not UTF-8, are left out: a single one would end every page.
     """
     try:
-        folders = sorted((path for path in settings.models_dir.iterdir() if path.name.isprintable()), key=_lower_name)
+        folders = sorted(
+            (path for path in settings.models_dir.iterdir() if path.name.isprintable()),
+            key=lambda path: path.name.lower(),
+        )
         names = [path.name for path in folders if _is_model(path)]
         return (*names, *(f"{path.name}/{each}" for path in folders for each in saved_checkpoints(path)))
     except OSError:
@@ -246,10 +249,6 @@ def saved_checkpoints(folder: Path) -> tuple[str, ...]:
 
 def _is_model(folder: Path) -> bool:
     return any(is_own_file(folder, name) for name in (CONFIG_FILE, ADAPTER_CONFIG, MODULES_FILE, GLINER_CONFIG))
-
-
-def _lower_name(path: Path) -> str:
-    return path.name.lower()
 
 
 def _named_folder(name: str, settings: Settings) -> Path | None:

@@ -26,7 +26,7 @@ from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTens
 from bertviz_core.models.skeleton import build_skeleton, task_of_class
 from bertviz_core.models.sources import AdapterPart, ModelSource
 from bertviz_core.parameters.adapters.rows import adapter_note, adapter_rows, merged_header, same_merged
-from bertviz_core.parameters.components import COMPONENTS, PARTS, layer_applications, layer_numbers
+from bertviz_core.parameters.components import COMPONENTS, PARTS, TASK_HEAD, layer_applications, layer_numbers
 from bertviz_core.parameters.naming import (
     FileTies,
     NameClassifier,
@@ -351,7 +351,8 @@ def header_ledger(
         ties.tied, parameters, stored, classifier, with_head=architecture in facts.own_classes and not base_only
     )
     parameters += unsaved_rows(own, config, parameters, classifier)
-    filled = wrapped or base_only or any(source in stored for source in own.tied.values())
+    has_head = any(row.component == TASK_HEAD for row in parameters)
+    filled = wrapped or base_only or has_head or any(source in stored for source in own.tied.values())
     both = config.get("is_encoder_decoder") or facts.defaults.get("is_encoder_decoder")  # T5EncoderModel saves False
     encoder_alone = bool(both) and not any(row.component == "decoder" for row in parameters)
     headless = architecture.endswith("Model") and "Head" not in architecture  # FunnelBaseModel beside FunnelModel

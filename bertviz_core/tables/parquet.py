@@ -271,13 +271,9 @@ def _first_leaves(fields: Iterable[Any]) -> list[int]:
 
 def _leaves(kind: Any) -> int:
     kind = getattr(kind, "storage_type", kind)  # extension types
-    if not kind.num_fields or _is_dictionary(kind):
+    if not kind.num_fields or types.is_dictionary(kind):
         return 1
     return sum(_leaves(kind.field(index).type) for index in range(kind.num_fields))
-
-
-def _is_dictionary(kind: Any) -> bool:
-    return bool(types.is_dictionary(kind))
 
 
 def _cells(column: Any) -> Cells:

@@ -331,12 +331,13 @@ VIEWED: dict[str, dict[str, str]] = {
 }
 """Arguments of the command -> address of the attention page, whose own view shows the same numbers."""
 WITH_ROWS = {words.split()[0] for words in (*CASES, *VIEWED, *FIGURES, *CORPUS_FIGURES, *TRAINING_FIGURES)} | {"long"}
-OTHER_INPUT = {
+ELSEWHERE = {
     "three-heads": "a model of its own; tests/predictions/scoring/test_three_heads.py",
+    "modules": "shown as a tree that opens; tests/figures/architecture/test_modules.py",
     "vector-recipes": "vectors of another program; tests/pages/test_reproduction_of_texts.py",
 }
-"""Figures of what a usual model and text do not have."""
-WITHOUT_ROWS = tuple(name for name in all_figures() if name not in WITH_ROWS | OTHER_INPUT.keys())
+"""Figures that no view draws as it opens for a usual model and text -> why, and their tests."""
+WITHOUT_ROWS = tuple(name for name in all_figures() if name not in WITH_ROWS | ELSEWHERE.keys())
 """Figures that need no row: a view of their page draws them as it opens, for the text of the sidebar."""
 
 

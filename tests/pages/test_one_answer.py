@@ -79,6 +79,7 @@ CHOSEN = {
     "matrix": "the page shows the part of the head; its file has the matrix",
     "pooling-maps": "the page shows the numbers once, beside the same cosines as bars",
     "masked-text": "the page lists the words at the chosen position; its file has the text",
+    "modules": "the page shows a tree that opens; its file has all rows",
     "overview": "the page has the numbers as files alone",
     "readings": "the page draws the four maps; their file has the numbers",
 }

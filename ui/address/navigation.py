@@ -189,9 +189,9 @@ def arrive(page: str) -> str:
         _show_values(page, _values(before), brought=not whole)
     if carried is not None:
         del st.query_params[ARRIVE]
-        told = MOST_RETURNS - st.session_state.get(RETURN, ("", "", MOST_RETURNS))[2]
+        returns = MOST_RETURNS - st.session_state.get(RETURN, ("", "", MOST_RETURNS))[2]
         # After a click on Leave the browser may still have what carried it to the lesson's step.
-        if carried in (LINK, EXACT) and told > 1 and "lesson" not in st.query_params:  # the reader goes elsewhere
+        if carried in (LINK, EXACT) and returns > 1 and "lesson" not in st.query_params:  # the reader goes elsewhere
             st.session_state.pop(RETURN, None)
     if action == "begin again":
         st.rerun()

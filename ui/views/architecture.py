@@ -19,7 +19,7 @@ from bertviz_core.figures.architecture.modules import (
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.questions.models import architecture
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.view import Ask
+from bertviz_core.questions.view import Ask, Notices
 from bertviz_core.questions.views.architecture import tree_picture, with_readable_text
 from bertviz_core.text import escape_markdown, short_count
 from ui import session
@@ -27,6 +27,7 @@ from ui.address.registry import param
 from ui.address.widgets import level, select, toggle, words
 from ui.cache.shared_model import SharedModel
 from ui.components.module_tree import module_tree
+from ui.engine import draw
 from ui.session import store, stored
 from ui.widgets.downloads import SAVE, save_button
 from ui.widgets.figure_block import chart, download_row, explained, folded, folded_table
@@ -52,8 +53,7 @@ def tree_view(opened: SharedModel, ask: Ask, options: Options) -> None:
     of = replace(options, values=values | {architecture.LEVELS.key: str(depth)})
     answer, part = ask(architecture.drawn_modules, of), tree_picture(opened, ask, of)
     run: ShapeRun | None = answer.drawn["module_shapes"]
-    for notice in answer.notices:
-        st.warning(escape_markdown(notice), icon=":material/info:")
+    draw(Notices(answer.notices), opened, ask, options)
     if filled := session.figure_fills():  # on a slide it is read, not unfolded
         chart(part.spec, part.spec.chart)
     else:

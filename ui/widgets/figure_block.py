@@ -186,8 +186,8 @@ def _files(spec: FigureSpec, key: str, name: str, shown: Caption, share: float, 
         downloads.save_button("CSV", lambda: csv_text(spec.frame()), f"{name}.csv", "text/csv", f"{key}_csv")
         downloads.typeset_downloads(spec.frame, key, name, spec.title)
     if preview:
-        seen = cached_drawing(spec, replace(theme, pixels=PREVIEW))
-        draw_chart(key, seen.json, spec.alt, round(seen.figure.layout.height or USUAL_HEIGHT))
+        smaller = cached_drawing(spec, replace(theme, pixels=PREVIEW))
+        draw_chart(key, smaller.json, spec.alt, round(smaller.figure.layout.height or USUAL_HEIGHT))
 
 
 def file_name(key: str, filename: str) -> str:

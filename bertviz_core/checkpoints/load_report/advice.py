@@ -204,7 +204,7 @@ def best_repair(
     least_gain = (min(len(lost), expected - before) + 1) // 2
     best: tuple[int, int, Change] | None = None
     for change in _candidates(matcher, lost, stored):
-        renamed = _renamed_all(change, stored)
+        renamed = {_renamed(change, key): shape for key, shape in stored.items()}
         if len(renamed) < len(stored):
             continue  # two keys would get one name
         repaired = matcher.match(renamed)
@@ -293,10 +293,6 @@ def _ends(name: str) -> Iterator[str]:
 def _renamed(change: Change, key: str) -> str:
     old, new = change
     return new + key.removeprefix(old) if key.startswith(old) else key
-
-
-def _renamed_all(change: Change, stored: Mapping[str, Shape]) -> dict[str, Shape]:
-    return {_renamed(change, key): shape for key, shape in stored.items()}
 
 
 def _size(change: Change) -> int:

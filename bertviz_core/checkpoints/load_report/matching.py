@@ -71,7 +71,7 @@ class KeyMatcher:
                 result.shadowed[key] = name  # the loader also uses the first
             elif name in converted or converter is not None:
                 gathered = converted.setdefault(name, copy.deepcopy(converter))
-                gathered.add_tensor(name, key, pattern or key, _shaped(stored[key]))
+                gathered.add_tensor(name, key, pattern or key, torch.empty(stored[key], device="meta"))
                 result.sources.setdefault(name, []).append(key)
             else:
                 result.sources[name] = [key]
@@ -156,7 +156,3 @@ class KeyMatcher:
         if rule is not None:
             return f"{type(self.model).__name__}.{attribute} has {rule!r}"
         return "a table that the model computes itself; older files still hold it"
-
-
-def _shaped(shape: Shape) -> "torch.Tensor":
-    return torch.empty(shape, device="meta")

@@ -163,12 +163,12 @@ def _label(row: ModuleRow, folded: bool, room: float) -> str:
     """Name, repeats and class with its sizes, or as much of that as fits."""
     times = f"{row.repeats} x " if row.repeats > 1 else ""
     name, more = f"({row.name}): " if row.name else "", "(…)" if folded else ""
-    taken = text_width(name + more, TEXT_SIZE) + BOLD * text_width(times, TEXT_SIZE)
+    before = text_width(name + more, TEXT_SIZE) + BOLD * text_width(times, TEXT_SIZE)
     for words in (row.class_name if row.closes else row.head, row.class_name):
-        if taken + text_width(words, TEXT_SIZE) <= room:
+        if before + text_width(words, TEXT_SIZE) <= room:
             return f"{escape(name)}<b>{escape(times)}</b>{escape(words)}{more}"
-    taken = BOLD * text_width(f"() {times}", TEXT_SIZE)
-    name = shortened_label(escape(row.name or row.class_name), room - taken, TEXT_SIZE)
+    before = BOLD * text_width(f"() {times}", TEXT_SIZE)
+    name = shortened_label(escape(row.name or row.class_name), room - before, TEXT_SIZE)
     return f"({name}) <b>{escape(times)}</b>" if row.name else name
 
 

@@ -101,8 +101,8 @@ def _listed_shares(result: WordAttributions) -> str:
 
 
 def _caption(result: WordAttributions, title: str) -> str:
-    taken = f"a word taken away is replaced by {result.instead}"
-    caption = f"{title}. Clean {decimals(result.clean)} {result.unit}; {taken}"
+    replaced = f"a word taken away is replaced by {result.instead}"
+    caption = f"{title}. Clean {decimals(result.clean)} {result.unit}; {replaced}"
     if result.method == "leave-one-out":
         return f"{caption}."
     return f"{caption}; the shares miss the difference of clean and reference by {digits(result.error, 2)}."

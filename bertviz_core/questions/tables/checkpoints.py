@@ -1,6 +1,7 @@
 """How load reports, checkpoints, adapters and number formats are shown."""
 
-from math import isnan
+from math import isfinite, isnan
+from statistics import median
 from typing import Any
 
 from bertviz_core.checkpoints.load_report.advice import share_text
@@ -43,6 +44,7 @@ def _comparison_lines(comparison: CheckpointComparison) -> list[str]:
         f"{comparison.first} -> {comparison.second}: {len(comparison.tensors):,} tensors in both, "
         f"{len(comparison.added):,} added, {len(comparison.removed):,} removed, {len(comparison.resized):,} resized",
         f"relative change of all parameters that both hold: {comparison.relative_change:.3e}",
+        most_moved(comparison),
         "",
         *(f"added    {printable_name(tensor.name)} {tensor.shape}" for tensor in comparison.added),
         *(f"removed  {printable_name(tensor.name)} {tensor.shape}" for tensor in comparison.removed),
@@ -52,6 +54,21 @@ def _comparison_lines(comparison: CheckpointComparison) -> list[str]:
     ]
     more = len(ordered) - MAX_ROWS
     return [*lines, *([f"... and {more:,} that changed less; --json prints all"] if more > 0 else [])]
+
+
+def most_moved(comparison: CheckpointComparison) -> str:
+    """The tensor that changed most relative to its norm, and the median of all, buffers left out."""
+    moved = [each for each in comparison.tensors if isfinite(each.relative_change) and not each.location.is_buffer]
+    if not moved:
+        return "No change relative to a norm can be measured."
+    most = max(moved, key=lambda each: each.relative_change)
+    if most.relative_change == 0:
+        return f"No tensor changed: all {counted(len(moved), 'tensor')} are equal in both."
+    middle = digits(median(each.relative_change for each in moved))
+    return (
+        f"Of {counted(len(moved), 'tensor')}, {printable_name(most.name)} changed most: by "
+        f"{digits(most.relative_change)} of its norm; the median is {middle}."
+    )
 
 
 CHECKPOINTS: Faces[CheckpointComparison] = Faces(

@@ -46,6 +46,7 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.library_lines import library_lines
 from bertviz_core.questions.report.model_lines import static_lines
 from bertviz_core.questions.view import Ask, Figure, Link, Links, Metric, Metrics, Part, Section, Text, View
+from bertviz_core.questions.views.parameters import count_remarks
 from bertviz_core.text import bytes_text, escape_markdown, short_count
 
 EAGER = 'model.set_attn_implementation("eager")   # which asks for no values of the mask\n'
@@ -114,7 +115,7 @@ def about_architecture(opened: Opened, ask: Ask, options: Options) -> tuple[str,
     """The class that is described, its family, and its size; what is to be known of the counts."""
     tree, notices = ask(modules, Options(task=options.task)).result, ask(parameters, Options()).result.notices
     named = f"{tree.architecture}, {ask(architecture, Options()).result.title}, {tree.total:,} parameters"
-    return named, [Text(escape_markdown(each), "warning") for each in notices]
+    return named, [count_remarks(opened, notices)]
 
 
 def with_readable_text(opened: Opened, options: Options) -> Options:

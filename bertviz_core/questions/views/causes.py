@@ -264,11 +264,10 @@ def _head_view(
         height=HEIGHT,
         below=[
             Cell("causes_effects", param=HEAD, value=partial(clicked_head, first)),
-            Text(escape_markdown(largest_effects(first))),
+            Text(f"{escape_markdown(largest_effects(first))} {_agreement(comparison)}"),
             Text(_head_words(comparison, place)),
             Links("causes_attention", "The attention of this head", [Link.to(link, "attention", values)]),
             *classes,
-            Text(_agreement(comparison)),
             Text(ends, "caption"),
             Notices(first.notices, "caption"),
         ],
@@ -316,12 +315,12 @@ def _agreement(comparison: EffectComparison) -> str:
     largest: dict[str, list[str]] = {}
     for each in comparison.effects:
         largest.setdefault(head_name(*each.ranked()[0][:2]), []).append(each.kind)
-    agree = "All agree on the head with the largest effect."
-    if len(largest) > 1:
-        listed = "; ".join(f"{head} by {' and '.join(each)}" for head, each in largest.items())
-        agree = f"They differ in the head with the largest effect: {listed}."
+    listed = "; ".join(f"{head} by {' and '.join(each)}" for head, each in largest.items())
+    agree = f"Which head's effect is largest depends on how it is removed: {listed}."
+    if len(largest) == 1:
+        agree = f"{' and '.join(kinds).capitalize()} agree on the head with the largest effect."
     heads = counted(int(comparison.effects[0].heads.size), "head")
-    return f"Correlation over {heads}: {', '.join(pairs)}. {agree}"
+    return f"{agree} Correlation of the effects over {heads}: {', '.join(pairs)}."
 
 
 def effects_that_changed(compared: TwoModelEffects) -> str:

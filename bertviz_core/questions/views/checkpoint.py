@@ -53,7 +53,7 @@ from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import explained, library_lines
-from bertviz_core.questions.tables.checkpoints import formats_sentence, texts_sentence
+from bertviz_core.questions.tables.checkpoints import formats_sentence, most_moved, texts_sentence
 from bertviz_core.questions.texts.number_formats import (
     ALL,
     NUMBER_FORMATS,
@@ -82,7 +82,7 @@ from bertviz_core.questions.view import (
     Text,
     View,
 )
-from bertviz_core.questions.views.parameters import tasks_of
+from bertviz_core.questions.views.parameters import count_remarks, tasks_of
 from bertviz_core.questions.views.texts import checkpoint as texts
 from bertviz_core.questions.views.training import FOLLOWED, TRAINING
 from bertviz_core.sentences.lists import read_sentences
@@ -421,7 +421,7 @@ def _weights(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         yield Text("What the adapter did", "heading")
         yield Section((UPDATE_MEASURE,), _adapter)
     answer = ask(checkpoints.checkpoint_comparison, _of(options, OTHER))
-    yield Notices(answer.notices)
+    yield count_remarks(opened, answer.notices)
     if answer.result.tensors:
         yield Section((checkpoints.SCALE, checkpoints.ORDER), _changes)
     else:
@@ -462,7 +462,10 @@ def _changes(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         changes_figure,
         answer,
         f"change from {comparison.first} to {comparison.second}",
-        below=_clicked(changes_figure.chart, CHANGED, answer.drawn["change_grid"]),
+        below=[
+            Text(escape_markdown(most_moved(comparison))),
+            *_clicked(changes_figure.chart, CHANGED, answer.drawn["change_grid"]),
+        ],
     )
     yield Section((CHANGED,), partial(_change, comparison))
 

@@ -14,7 +14,6 @@ from bertviz_core.questions.view import (
     Folded,
     Metric,
     Metrics,
-    Notices,
     PageLinks,
     Part,
     Section,
@@ -22,6 +21,7 @@ from bertviz_core.questions.view import (
     View,
 )
 from bertviz_core.questions.views.architecture import STACK_MADE, stack_lines
+from bertviz_core.questions.views.parameters import count_remarks
 from bertviz_core.text import bytes_text, count, escape_markdown
 
 BERT_IS_FOR = (
@@ -49,7 +49,7 @@ def about_overview(opened: Opened, ask: Ask, _: Options) -> tuple[str, Sequence[
     model = answer.result
     own = model.config_class in ("", model.architecture)
     named = "" if own else f", named {model.config_class} by its config"
-    return f"{model.title}, class {model.architecture}{named}", [Notices(answer.notices)]
+    return f"{model.title}, class {model.architecture}{named}", [count_remarks(opened, answer.notices)]
 
 
 def overview_view(opened: Opened, ask: Ask, _: Options, start: bool = True) -> Iterator[Part]:

@@ -34,9 +34,9 @@ from bertviz_core.questions.view import (
     Beside,
     Click,
     Figure,
-    Level,
     Metric,
     Metrics,
+    Notices,
     Part,
     Section,
     Table,
@@ -110,13 +110,17 @@ def module_names(opened: Opened, options: Options) -> list[str]:
 
 def about_parameters(opened: Opened, ask: Ask, options: Options) -> tuple[str, Sequence[Part]]:
     """Which class is counted, and how; what is to be known of the counts."""
-    ledger = ask(parameters, Options(task=options.task)).result
+    answer = ask(parameters, Options(task=options.task))
+    ledger: Ledger = answer.result
     saved = "" if options.task else str((opened.source.config.get("architectures") or [""])[0])
     classes = class_words(saved, ledger.architecture)
     counted_so = "" if classes != ledger.architecture else ", counted"
-    level: Level = "warning" if opened.source.adapter is None else "notice"
-    notices = [Text(escape_markdown(ledger.note), level)] if ledger.note else []
-    return f"{classes}{counted_so} {SOURCES[ledger.source]}", notices
+    return f"{classes}{counted_so} {SOURCES[ledger.source]}", [count_remarks(opened, answer.notices)]
+
+
+def count_remarks(opened: Opened, notices: Sequence[str]) -> Notices:
+    """Remarks on what is counted: that a model is an adapter is no warning."""
+    return Notices(notices, "warning" if opened.source.adapter is None else "notice")
 
 
 def tree_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:

@@ -47,6 +47,10 @@ def test_the_same_model_twice_is_all_zeros(run: Command) -> None:
     assert "behaviour" not in found
 
 
+def test_of_equal_checkpoints_no_tensor_is_named(run: Command) -> None:
+    assert "No tensor changed: all 103 tensors are equal in both." in run(MODEL, MODEL).stdout.splitlines()
+
+
 def test_a_classifier_and_its_base(run: Command, pair: tuple[str, str]) -> None:
     code, out, _ = run(*pair, "--text", TEXT, "--json")
     found = json.loads(out)
@@ -69,8 +73,10 @@ def test_the_table_names_the_most_changed_first(run: Command, pair: tuple[str, s
     lines = out.splitlines()
     assert code == 0
     assert "55 tensors in both, 2 added, 0 removed, 0 resized" in lines[0]
+    most = "encoder.layer.1.intermediate.dense.weight"
+    assert f"Of 55 tensors, {most} changed most: by 1 of its norm; the median is 0." in lines
     first = lines[next(index for index, line in enumerate(lines) if line.startswith("tensor")) + 1]
-    assert first.split()[0] == "encoder.layer.1.intermediate.dense.weight"
+    assert first.split()[0] == most
     assert "1.000e+00" in first
     assert any(line.startswith("Jensen-Shannon divergence") for line in lines)
 

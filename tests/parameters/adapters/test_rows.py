@@ -10,6 +10,9 @@ from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForSequenceCl
 
 from bertviz_core.models.sources import resolve
 from bertviz_core.parameters.ledger import source_ledger
+from bertviz_core.questions.models.architecture import modules
+from bertviz_core.questions.opened import OpenedModel
+from bertviz_core.questions.parameters import Options
 from bertviz_core.settings import Settings
 from tests.helpers.made_adapters import random_class, save_adapter, saved_base
 from tests.helpers.tiny_models import HIDDEN, LAYERS
@@ -62,6 +65,18 @@ def test_a_matrix_is_followed_by_its_update(settings: Settings) -> None:
     trained = {row.name for row in rows if row.trainable}
     assert len(trained) == 2 * LAYERS + 2
     assert {name for name in trained if "lora" not in name} == {"classifier.weight", "classifier.bias"}
+
+
+@pytest.mark.parametrize("model_type", ["bert", "roberta", "distilbert"])
+def test_a_headless_base_and_the_head_of_its_adapter_are_the_class_that_was_trained(
+    settings: Settings, model_type: str
+) -> None:
+    model = random_class(AutoModelForSequenceClassification, model_type, num_labels=3)
+    saved_base(model.base_model, settings.models_dir / "base")
+    targets = ["q_lin"] if model_type == "distilbert" else ["query"]
+    merged = save_adapter(model, "base", settings.models_dir / "adapter", target_modules=targets, task_type="SEQ_CLS")
+    tree = modules(OpenedModel("adapter", settings), Options()).result
+    assert (tree.architecture, tree.total) == (type(merged).__name__, merged.num_parameters())
 
 
 def test_a_base_that_is_not_here_is_counted_from_its_config(settings: Settings) -> None:

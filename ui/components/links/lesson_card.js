@@ -1,7 +1,7 @@
 // The card of a step. It lies over nothing: unfolded it pushes the page down. At the Journey nothing is scrolled.
 const FIGURES = "[data-testid^=stBidiComponent]", SMALLEST_FIGURE = 100;
 const OPENED = ".stage, .journey .sheet"; // of the attention view the opened head, of the journey the drawing
-const PHONE = window.matchMedia("(max-width: 640px)"); // here the note scrolls away (see lesson_card.css)
+const PHONE = window.matchMedia("(max-width: 640px), (max-height: 500px)"); // here the note scrolls away (see lesson_card.css)
 const UPRIGHT = window.matchMedia("(max-width: 640px) and (min-height: 700px)"), LAYER = "[data-name^='Close ']"; // but not above the Journey
 const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"];
 

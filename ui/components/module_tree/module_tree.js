@@ -98,8 +98,6 @@ function draw(table, data) {
 
 function words(row, colours) {
   const cell = element("td", "words");
-  cell.style.paddingLeft = `${3.2 + row.depth * 1.1}em`;
-  cell.style.textIndent = "-2.7em";
   const swatch = element("span", "swatch");
   swatch.style.background = colours[row.part] ?? "transparent";
   cell.append(element("span", "fold"), swatch);

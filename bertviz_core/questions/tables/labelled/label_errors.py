@@ -17,19 +17,17 @@ OPINIONS = {
     "head": "The likely label of a text is by the probabilities of the model's own task head.",
 }
 """Where the probabilities come from -> whose opinion the likely labels are."""
-ASKED = {"probe": "probe is", "head": "task head is"}
-"""Where the probabilities come from -> who must be right for the labels to be wrong."""
 
 
 def estimate_words(result: LabelErrors) -> str:
     """How many labels are suspect and how many are likely wrong, and whose opinion that is, in a few sentences."""
     count, source = len(result.texts), quoted(result.source, 60)
+    judge = {"probe": "probe", "head": "task head"}[result.probabilities_from]
     suspect, wrong = ("is" if number == 1 else "are" for number in (len(result.suspects), result.estimated))
     sentence = (
-        f"{len(result.suspects):,} of {counted(count, 'label')} of {source} {suspect} suspect; if the "
-        f"{ASKED[result.probabilities_from]} right, an estimated {result.estimated:,} ({result.estimated / count:.1%}) "
-        f"{wrong} wrong: the cells off the diagonal, scaled "
-        f"to all texts in whole numbers. {OPINIONS[result.probabilities_from]}"
+        f"{len(result.suspects):,} of {counted(count, 'label')} of {source} {suspect} suspect; if the {judge} is "
+        f"right, an estimated {result.estimated:,} ({result.estimated / count:.1%}) {wrong} wrong: the cells off the "
+        f"diagonal, scaled to all texts in whole numbers. {OPINIONS[result.probabilities_from]}"
     )
     answers = result.probabilities.argmax(axis=1)
     if result.probabilities_from == "head":

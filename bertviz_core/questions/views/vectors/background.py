@@ -243,14 +243,14 @@ def other_shares(page: str, model: str, text: str, pair: str) -> Iterator[Part]:
         words = (
             "A word's share here counts what it changes in the vectors of the other words, too. Token contributions "
             "divides the cosine of one run among pairs of tokens: there a word counts with its own vectors alone, so "
-            "that the signs may differ."
+            "that signs and order may differ."
         )
         lines = "\n".join(" ".join(each.split()) for each in (text, pair))
         label, values = "Token contributions", {"view": "Token contributions", "source": "typed", "sentences": lines}
     else:
         words = (
             "A word counts here with its own vectors alone. Words that matter takes the word away, which changes the "
-            "vectors of the other words, too, so that the signs may differ."
+            "vectors of the other words, too, so that signs and order may differ."
         )
         label, values = "Words that matter", {"text": text, "pair": pair, "target": "cosine"}
     yield Text(words, "caption")
