@@ -6,7 +6,7 @@ Tied parameters are counted once, as in parameters() of torch.
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -26,7 +26,7 @@ from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTens
 from bertviz_core.models.skeleton import build_skeleton, task_of_class
 from bertviz_core.models.sources import AdapterPart, ModelSource
 from bertviz_core.parameters.adapters.rows import adapter_note, adapter_rows, merged_header, same_merged
-from bertviz_core.parameters.components import COMPONENTS, PARTS, TASK_HEAD, layer_applications, layer_numbers
+from bertviz_core.parameters.components import COMPONENTS, PARTS, layer_applications, layer_numbers
 from bertviz_core.parameters.naming import (
     FileTies,
     NameClassifier,
@@ -280,7 +280,8 @@ def adapter_ledger(source: ModelSource, part: AdapterPart, settings: Settings) -
     fit, base = fitted_adapter(source, part, settings)
     same = partial(same_merged, fit, base)
     header = read_header(base)
-    whole = header_ledger(source.name, source.config, merged_header(header, fit), same=same)
+    added = {name for name, _ in fit.saved} - {tensor.name for tensor in header.tensors}
+    whole = header_ledger(source.name, source.config, merged_header(header, fit), same=same, added=added)
     rows = adapter_rows(whole.parameters, fit)
     own = [half for _, update in fit.updates for half in (update.first, update.second)]
     stored = ((whole.stored_tensors or 0) + len(own), (whole.stored_nbytes or 0) + sum(each.nbytes for each in own))
@@ -326,6 +327,7 @@ def header_ledger(
     header: CheckpointHeader,
     folder: Path | None = None,
     same: SameValues | None = None,
+    added: Collection[str] = (),
 ) -> Ledger:
     """The ledger of the content of a checkpoint; torch is not imported.
 
@@ -333,6 +335,7 @@ def header_ledger(
         folder: the folder with the files of the header, where tied parameters that are stored twice are compared; None
             if they are not at hand.
         same: compares them instead.
+        added: names of tensors that an adapter adds, as they are in the class, such as those of its task head.
     """
     facts = catalog.type_facts(str(config.get("model_type")))
     if facts is None:
@@ -340,7 +343,11 @@ def header_ledger(
     architecture = stored_class(config) or facts.base_class
     base_only = architecture == facts.base_class
     named, own, foreign = file_names(header.tensors, facts, architecture)
-    wrapped = any(path.startswith(f"{own.prefix}.") for path, _, _ in named) and not (base_only and facts.keeps_prefix)
+    before, keeps = f"{own.prefix}.", base_only and facts.keeps_prefix
+    wrapped = any(path.startswith(before) and tensor.name not in added for path, _, tensor in named) and not keeps
+    if added and own.prefix and not wrapped and not base_only:
+        named = [(path if tensor.name in added else before + path, shape, tensor) for path, shape, tensor in named]
+        wrapped = True
     stored = {path: tensor for path, shape, tensor in named if shape == tensor.shape}
     pairs = tie_pairs(architecture, own.prefix if wrapped else "", config, facts)
     at_hand = folder if all(tensor.file in header.files for tensor in header.tensors) else None
@@ -351,8 +358,7 @@ def header_ledger(
         ties.tied, parameters, stored, classifier, with_head=architecture in facts.own_classes and not base_only
     )
     parameters += unsaved_rows(own, config, parameters, classifier)
-    has_head = any(row.component == TASK_HEAD for row in parameters)
-    filled = wrapped or base_only or has_head or any(source in stored for source in own.tied.values())
+    filled = wrapped or base_only or any(source in stored for source in own.tied.values())
     both = config.get("is_encoder_decoder") or facts.defaults.get("is_encoder_decoder")  # T5EncoderModel saves False
     encoder_alone = bool(both) and not any(row.component == "decoder" for row in parameters)
     headless = architecture.endswith("Model") and "Head" not in architecture  # FunnelBaseModel beside FunnelModel

@@ -53,15 +53,21 @@ def test_drawings_are_painted(page: Page, server: str, view: str) -> None:
     expect(page.locator(".js-plotly-plot .annotation").first).to_be_visible()
 
 
-def test_the_tree_shows_all_of_its_shapes_in_a_narrow_window(page: Page, server: str) -> None:
+@pytest.mark.parametrize("width", [900, 390])
+def test_the_tree_shows_all_of_its_shapes_and_no_word_in_two_in_a_narrow_window(
+    page: Page, server: str, width: int
+) -> None:
     whole = page.viewport_size
     assert whole is not None
-    page.set_viewport_size({"width": 900, "height": 900})
+    page.set_viewport_size({"width": width, "height": 900})
     try:
         page.goto(f"{server}/architecture")
         words = page.locator("tr[data-module='embeddings.word_embeddings']")
         expect(words).to_contain_text("(1, 8) \u2192 (1, 8, 384)")
         room = page.locator(".scroll").evaluate("(each) => [each.scrollWidth, each.clientWidth]")
         assert room[0] <= room[1]
+        names = page.locator("tr:not([hidden]) .words .name")
+        assert names.count() > 9
+        assert names.evaluate_all("(all) => Math.max(...all.map((each) => each.getClientRects().length))") == 1
     finally:
         page.set_viewport_size(whole)

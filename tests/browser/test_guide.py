@@ -134,3 +134,19 @@ def test_on_a_phone_the_note_stays_above_what_it_speaks_of_until_more_is_unfolde
         expect(page.get_by_role("link", name="Next", exact=True)).to_be_in_viewport(ratio=1)
     finally:
         page.set_viewport_size({"width": 1400, "height": 900})
+
+
+@pytest.mark.slow
+def test_on_a_phone_that_is_turned_the_note_scrolls_away_and_its_buttons_stay(page: Page, server: str) -> None:
+    page.set_viewport_size({"width": 844, "height": 390})
+    try:
+        page.goto(f"{server}/?lesson=your-text-through-the-model&step=3")
+        drawing = page.locator(".journey svg")
+        expect(page.locator(".lesson-card .note")).to_be_in_viewport(ratio=1)
+        drawing.evaluate("(each) => each.scrollIntoView()")
+        following = page.get_by_role("link", name="Next", exact=True)
+        expect(following).to_be_in_viewport(ratio=1)
+        expect(page.locator(".lesson-card .note")).not_to_be_in_viewport(ratio=0.2)
+        assert following.bounding_box()["y"] < 90  # type: ignore[index]  # the rest is the drawing's
+    finally:
+        page.set_viewport_size({"width": 1400, "height": 900})

@@ -314,7 +314,7 @@ def test_an_opened_layer_has_the_whole_number_of_a_new_token(page: Page, server:
 
 
 def compare(page: Page, edited: str) -> None:
-    page.get_by_role("button", name="Edit the text and compare").click()
+    page.get_by_role("button", name="Compare with an edited text").click()
     page.get_by_role("textbox", name="The edited text").fill(edited)
     page.get_by_role("button", name="Compare", exact=True).click()
 

@@ -348,7 +348,7 @@ def test_without_a_corpus_the_example_is_made_once_and_shown_with_the_way_to_an_
     monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
     at = opened("corpus")
     assert not sentences(at)
-    assert any("How to bring your own: see **About**." in each.value for each in (*at.caption, *at.markdown))
+    assert any("**About** tells how to bring your own." in each.value for each in (*at.caption, *at.markdown))
     assert len(at.dataframe[0].value) == 10
     folder = example_folder(Settings.from_environment())
     assert folder.is_relative_to(tmp_path)

@@ -182,10 +182,10 @@ def step_bar(here: str, pages: Pages, again: str) -> None:
 def _card(place: Place, here: str, pages: Pages) -> dict[str, Any]:
     lesson, step, last = place.lesson, place.step, len(place.lesson.steps) - 1
     beside = Place(lesson, place.number)
-    elsewhere = here != place.view.page
+    elsewhere, by_menu = here != place.view.page, NAMES[0] not in st.query_params
     ways = [Place(lesson, place.number - 1).link("Back") if place.number else Link("Back", "")]
-    if elsewhere or place.trial is not None:
-        ways.append(_undone(place, "Show this step" if elsewhere else "Back to the step"))
+    if elsewhere or by_menu or place.trial is not None:
+        ways.append(_undone(place, "Show this step" if elsewhere or by_menu else "Back to the step"))
     if place.number < last:
         ways.append(Place(lesson, place.number + 1).link("Next", main=len(ways) == 1))
     tried = [Place(lesson, place.number, number) for number in range(len(step.trials))]
@@ -193,12 +193,14 @@ def _card(place: Place, here: str, pages: Pages) -> dict[str, Any]:
     every = [Place(lesson, number) for number in range(last + 1)]
     steps = [each.link(f"{each.number + 1}  {each.step.title}", current=each == beside) for each in every]
     onward = _onward(lesson) if place.number == last else None
+    away = "This page shows your own view, not that of the step." if by_menu else ""
+    away = f"This step is on the page {pages[step.page].title}." if elsewhere else away
     return {
         "lesson": lesson.title,
         "count": f"step {place.number + 1} of {last + 1}",
         **{name: getattr(step, name) or "" for name in ("title", "note", "question", "answer")},
         "trials": list(map(asdict, trials)),
-        "away": f"This step is on the page {pages[step.page].title}." if elsewhere else "",
+        "away": away,
         "ways": list(map(asdict, ways)),
         "steps": list(map(asdict, steps)),
         "author": lesson.author or "",

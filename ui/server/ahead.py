@@ -9,7 +9,7 @@ from bertviz_core.errors import BertvizError, SupersededError
 from bertviz_core.models.catalog import EXAMPLE_TASK, OFFERED
 from bertviz_core.questions.interventions.attributions import word_attributions
 from bertviz_core.questions.interventions.effects import effects
-from bertviz_core.questions.models.architecture import modules
+from bertviz_core.questions.models.architecture import drawn_modules, modules
 from bertviz_core.questions.models.checkpoints import load_report, task_head
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.predict import classes
@@ -42,6 +42,7 @@ ASKED_FIRST: tuple[tuple[str, Question[Any, Any], Options], ...] = (
     (DEFAULT_MODEL, task_head, Options(task="base")),
     (DEFAULT_MODEL, modules, Options()),
     (DEFAULT_MODEL, modules, Options(values={"one_by_one": "false"})),
+    (DEFAULT_MODEL, drawn_modules, replace(TEXT, values={"one_by_one": "false", "levels": "4"})),
     (DEFAULT_MODEL, nearest_embeddings, replace(TEXT, values={"token": "5"})),
     (DEFAULT_MODEL, second_tokenizer, replace(TEXT, values={"tokenizer": "Small WordPiece"})),
     (OFFERED[0], classes, replace(TEXT, task=EXAMPLE_TASK)),

@@ -152,9 +152,10 @@ def _source_words(opened: SharedModel, options: Options, tree: ModuleTree, run: 
         words.append("The decoder is given its start token only.")
     stored = architecture.parameters(opened, Options()).result
     if stored.architecture == tree.architecture and stored.total != tree.total:
-        words.append(
-            f"The class has {tree.total:,} parameters, the file {stored.total:,}; the page Checkpoint says which."
-        )
+        counted = f"the file {stored.total:,}; the page Checkpoint says which."
+        if opened.source.adapter is not None:
+            counted = f"into which those of the adapter are merged; Parameters counts them apart: {stored.total:,}."
+        words.append(f"The class has {tree.total:,} parameters, {counted}")
     words.append("Choose a row for its details.")
     return escape_markdown(" ".join(words))
 

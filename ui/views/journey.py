@@ -336,7 +336,7 @@ def edit_button(name: str) -> None:
             put(CHANGE.key, None)
     store(of, text)
     key = f"{EDITS}_{stored(EDITS, 0)}"
-    label = "Edit the text and compare"
+    label = "Compare with an edited text"
     with (
         st.popover(label, type="tertiary", icon=":material/edit:", key=key, on_change="rerun"),
         st.form(f"{key}_form", border=False),

@@ -364,8 +364,8 @@ def no_head(name: str, heads: Heads, answering: str = "") -> None:
         page_links([("", [link])], "predictions_report", label="What the file holds", width="content")
 
 
-COLUMNS = ("gold_column", "second_column", "none: the second text of the page, if any")
-"""Keys of the columns of an uploaded table, and what no second column means."""
+COLUMNS, OF_PAIRS = ("gold_column", "second_column"), ("question-answering", "next-sentence")
+"""Keys of the columns of an uploaded table; tasks that need a second text, without such a column that of the page."""
 MANY_FILE = ListFile("many", source=questions.TEXTS_FROM)
 TOPICS = (
     "sport\tThe match was called off at half-time.\n"
@@ -439,7 +439,8 @@ def text_list(answered_by: str, classes: Sequence[str], mask: str) -> answered.T
         "A table with its column names in the first row, or a text file with a text on each line (many more: `python "
         "-m bertviz_core predict --file`)"
     )
-    return text_panel(questions.TEXTS_FROM, "many_box", MANY_FILE, words, COLUMNS, own)
+    columns = (*COLUMNS, *(["none: the second text of the page"] if answered_by in OF_PAIRS else []))
+    return text_panel(questions.TEXTS_FROM, "many_box", MANY_FILE, words, columns, own)
 
 
 def _typed_texts(answered_by: str, classes: Sequence[str], mask: str) -> answered.TextList:
@@ -497,15 +498,18 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
         opened = opened.with_probe(chosen.probe)
         of = Options(listed.texts, values={TARGET.key: f"probe:{chosen.probe.digest}"})
     else:
-        every = None if options.pair is None else (options.pair,) * len(listed.texts)
+        every = (options.pair,) * len(listed.texts) if options.pair and answered_by in OF_PAIRS else None
         of = questions.with_pairs(listed.texts, every if listed.pairs is None else listed.pairs, answered_by)
     known = answer(questions.text_answers, opened, of)
     predictions, gold = known.result, None
     shown = list(range(len(predictions.texts)))
-    if listed.gold is not None:
-        gold = questions.scored_texts(known, listed.gold, opened.name)
-        yield from answered.confusion_parts(gold, opened.name)
-        shown = _shown(predictions, gold.result)
+    try:
+        if listed.gold is not None:
+            gold = questions.scored_texts(known, listed.gold, opened.name)
+            yield from answered.confusion_parts(gold, opened.name)
+            shown = _shown(predictions, gold.result)
+    except TextError as error:  # the answers are shown without their scores
+        yield Text(escape_markdown(str(error)), "warning")
     yield from answered.many_parts(opened.name, answered_by, predictions, None if gold is None else gold.result, shown)
     if gold is None:
         yield Text(texts.NO_GOLD, "caption")

@@ -44,9 +44,9 @@ from bertviz_core.text import counted, escape_markdown
 from ui.address.widgets import choice, select
 from ui.components.chart import chosen_points
 from ui.examples import EXAMPLES, QUERIES
-from ui.session import end_page, settings, store, stored
+from ui.session import DEFAULT_TEXT, end_page, settings, store, stored
 from ui.widgets.figure_block import chart, download_row, explained, folded_table, page_theme
-from ui.widgets.heading import unshown
+from ui.widgets.heading import page_text, unshown
 from ui.widgets.models import VIEW
 from ui.widgets.uploads import (
     BOX,
@@ -201,10 +201,17 @@ def sentence_input() -> Options:
     if table is None:
         wait_for_file("Sentences")
         end_page()
+    own = " ".join(page_text().split())
+    if stored(SOURCE.key) == SOURCE.options[0] and own not in (DEFAULT_TEXT, *table.sentences):
+        st.button("Add your text", "sentence_own", own, on_click=_put_first, args=(own,), icon=":material/add:")
     shown = next(view for view in VIEWS if view.title == stored(VIEW))
     if QUERY in shown.params and stored(QUERY.key) is None:
         store(QUERY.key, QUERIES.get(str(stored(EXAMPLE.key)), next(iter(QUERIES.values()))))
     return Options(table.sentences)
+
+
+def _put_first(text: str) -> None:
+    store(SENTENCES, f"{text}\n{stored(SENTENCES)}")
 
 
 LONG, LONG_FILE = "long_text", ListFile("long", "Text file")

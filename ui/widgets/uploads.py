@@ -307,9 +307,10 @@ def open_row(table: str, opened: str) -> None:
 
 def text_select(key: str, label: str, names: Sequence[str], first: int) -> int:
     """Index of a text of a list, kept in the session, since an address has no text; a number in a long list."""
-    count = len(names)
-    if not 0 <= int(st.session_state.get(key, -1)) < count:
-        st.session_state[key] = first
+    count, at, of = len(names), int(st.session_state.get(key, -1)), hash(tuple(names))
+    if not 0 <= at < count or stored(f"{key}_of") != of:
+        store(f"{key}_of", of)
+        st.session_state[key] = at if 0 <= at < count else first  # set anew, or the browser keeps the text before
     if count > LONG_LIST:
         place = int(st.session_state[key]) + 1
         return int(st.number_input(label, 1, count, place, step=1, key=f"{key}_number", width=NARROW)) - 1

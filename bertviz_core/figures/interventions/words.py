@@ -102,7 +102,7 @@ def _listed_shares(result: WordAttributions) -> str:
 
 def _caption(result: WordAttributions, title: str) -> str:
     replaced = f"a word taken away is replaced by {result.instead}"
-    caption = f"{title}. Clean {decimals(result.clean)} {result.unit}; {replaced}"
+    caption = f"{title}. With all words {decimals(result.clean)} {result.unit}; {replaced}"
     if result.method == "leave-one-out":
         return f"{caption}."
     return f"{caption}; the shares miss the difference of clean and reference by {digits(result.error, 2)}."
@@ -143,7 +143,7 @@ def word_curves_figure(word_curves: WordCurves) -> FigureSpec:
         f"{name}: {decimals(without, 3)} and {decimals(alone, 3)}" for name, without, alone in curve_areas(word_curves)
     )
     summary = (
-        f"{title}. Clean {decimals(word_curves.clean)}, all words replaced {decimals(word_curves.reference)} "
+        f"{title}. With all words {decimals(word_curves.clean)}, all words replaced {decimals(word_curves.reference)} "
         f"{word_curves.unit}. Mean fall below clean (comprehensiveness and sufficiency): {areas}."
     )
     return FigureSpec.of(title, summary, summary, curve_plots, word_curves)

@@ -58,6 +58,8 @@ class Ending:
     """Change of the number without each head; NaN if there is none."""
     tokens: Float[np.ndarray, " seq"] | None = None
     """Change of the number without the word of each token."""
+    word: str = ""
+    """The word without which the number changes most."""
     changed: float | None = None
     """The number in the changed run; None if there is no change or it cannot be computed."""
     whole: bool = False
@@ -233,7 +235,8 @@ def _ending(ending: Ending | None, arrays: _Arrays) -> dict[str, Any] | None:
     named = {"layers": ending.layers, "heads": ending.heads, "tokens": ending.tokens}
     known = {name: None if values is None else arrays.add(values) for name, values in named.items()}
     numbers = {name: getattr(ending, name) for name in ("value", "changed", "unit", "whole", "behind")}
-    return {"title": escape_controls(ending.title), **numbers, **known}
+    words = {"title": escape_controls(ending.title), "word": escape_controls(shortened(ending.word, LONGEST_LABEL))}
+    return {**words, **numbers, **known}
 
 
 def _change(journey: Journey, change: DrawnChange | None, arrays: _Arrays) -> dict[str, Any] | None:

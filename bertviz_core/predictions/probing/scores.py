@@ -89,6 +89,17 @@ def gold_scores(predictions: TextPredictions, gold: Sequence[str]) -> GoldScores
     return _scored(predictions, classes, spelled, answers, compared, tuple(notices))
 
 
+def without_gold(predictions: TextPredictions, scores: GoldScores) -> str:
+    """Why no answer is right or wrong: no gold label is a class; "" if one is, or if there are no classes."""
+    given = dict.fromkeys(scores.gold[at] for at in scores.compared.tolist())
+    if not predictions.labels or given.keys() & set(predictions.labels):
+        return ""
+    return (
+        f"No gold label ({_named(list(given), 3)}) is a class of the task head ({_named(predictions.labels, 8)}), so "
+        "no answer is right or wrong. Write the labels so, or as the number of the class, from 0."
+    )
+
+
 def by_confidence(scores: Float[np.ndarray, " texts"], places: Int[np.ndarray, " some"]) -> Int[np.ndarray, " some"]:
     """Indices of texts in the order of the probabilities of their answers, the most confident first."""
     order: np.ndarray = places[np.argsort(-np.nan_to_num(scores[places], nan=-1.0), kind="stable")]

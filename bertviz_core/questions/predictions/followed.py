@@ -1,6 +1,5 @@
 """Questions about what the checkpoints of a run answer."""
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from bertviz_core.models.skeleton import quietly
 from bertviz_core.predictions.masked_lm import mask_id
 from bertviz_core.predictions.probing.calibration import calibration
 from bertviz_core.predictions.probing.results import CalibrationScores, TextPredictions
-from bertviz_core.predictions.probing.scores import gold_scores, layer_vectors
+from bertviz_core.predictions.probing.scores import gold_scores, layer_vectors, without_gold
 from bertviz_core.predictions.probing.table import text_predictions
 from bertviz_core.predictions.run import stored_task
 from bertviz_core.predictions.scoring import pseudo_likelihood
@@ -319,16 +318,9 @@ def followed_labels(opened: TrainingSubject, options: Options, job: Job[Followed
 def _scored(predictions: TextPredictions, gold: Sequence[str], tables: Sequence[str]) -> _ScoredAnswers:
     """Score the answers of a checkpoint; raises TextError if no gold label is a class of its head."""
     scores = gold_scores(predictions, gold)
-    labels = set(predictions.labels)
-    if labels and not any(scores.gold[at] in labels for at in scores.compared.tolist()):
-        required, pair_texts = (
-            ", ".join(quoted(each, 40) for each in list(each_of)[:NAMED])
-            for each_of in (predictions.labels, Counter(label for label in gold if label))
-        )
+    if refusal := without_gold(predictions, scores):
         there = f" The folder of the run has {', '.join(map(quoted, tables[:NAMED]))}." if tables else ""
-        raise TextError(
-            f"No gold label ({pair_texts}) is a class of the task head ({required}), so nothing can be scored.{there}"
-        )
+        raise TextError(f"{refusal}{there}")
     notices = _once(predictions.notices, scores.notices)
     try:
         sure = calibration(predictions, gold).scores

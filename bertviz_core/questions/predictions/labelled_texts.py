@@ -13,8 +13,9 @@ from bertviz_core.predictions.probing.scores import (
     layer_vectors,
     probe_predictions,
     probed_layers,
+    without_gold,
 )
-from bertviz_core.predictions.probing.scores import gold_scores as compared_with_gold
+from bertviz_core.predictions.probing.scores import gold_scores as scores_of
 from bertviz_core.predictions.probing.scores import probe_scores as scored
 from bertviz_core.predictions.probing.table import probe_table, text_predictions
 from bertviz_core.predictions.results import ClassPrediction, Strategy
@@ -197,8 +198,8 @@ def gold_scores(opened: Opened, options: Options) -> Answer[GoldScores]:
 
 
 def scored_texts(answer: Answer[TextPredictions], gold: Sequence[str], name: str) -> Answer[GoldScores]:
-    """Predictions of a model of this name compared with the labels."""
-    scores = compared_with_gold(answer.result, gold)
+    """Predictions of a model of this name compared with the labels, of which one at least is a class."""
+    scores = _compared(answer.result, gold)
     return answer.of(scores, scores.notices, gold_scores=scores, model_name=name)
 
 
@@ -214,8 +215,15 @@ def column_scores(
     """
     pairs = None if options.pair is None else (options.pair,) * len(table.sentences)
     predictions = text_predictions(opened.head(options.task), opened.tokenizer, table.sentences, pairs, strategy)
-    scores = compared_with_gold(predictions, gold_column(table, gold))
+    scores = _compared(predictions, gold_column(table, gold))
     return answered(opened, (predictions, scores), (*predictions.notices, *scores.notices))
+
+
+def _compared(predictions: TextPredictions, gold: Sequence[str]) -> GoldScores:
+    scores = scores_of(predictions, gold)
+    if refusal := without_gold(predictions, scores):
+        raise TextError(refusal)
+    return scores
 
 
 def _of_probe(opened: Opened, options: Options, texts: list[str]) -> TextPredictions:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bertviz_core.checkpoints.rounding import COPIES
-from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.figures.checkpoints.comparison import (
     answers_compared_figure,
     interval_words,
@@ -238,8 +238,13 @@ def _probed_instead(opened: Opened, other: str, listed: TextList) -> Iterator[Pa
     texts, labels = labelled.texts, labelled.labels
 
     def of_head(of: Opened, ask: Ask, _: Options) -> Iterator[Part]:
-        scores = scored_texts(ask(text_answers, with_pairs(texts, None, _class_task(of))), labels, of.name).result
-        words = f"Its task head is right on {scores.accuracy:.1%} of {counted(len(scores.compared), 'text')}."
+        answers = ask(text_answers, with_pairs(texts, None, _class_task(of)))
+        try:
+            scores = scored_texts(answers, labels, of.name).result
+        except TextError as error:
+            words = escape_markdown(str(error))
+        else:
+            words = f"Its task head is right on {scores.accuracy:.1%} of {counted(len(scores.compared), 'text')}."
         yield Text(f"**{escape_markdown(of.name)}**: {words}")
 
     def of_own_vectors(of: Opened, ask: Ask, _: Options) -> Iterator[Part]:
@@ -510,8 +515,7 @@ def calibration_parts(
         bring = f" The labels are those of the head: {', '.join(names)}." if names else ""
         yield Text(f"{NO_GOLD_LABELS}{escape_markdown(bring)}", "notice")
         return
-    pairs = listed.pairs or (None if options.pair is None or probed else (options.pair,) * len(listed.texts))
-    of = calibration_options(listed.texts, listed.gold, pairs, task, **probed)
+    of = calibration_options(listed.texts, listed.gold, listed.pairs, task, **probed)
     answer = ask(calibration, of)
     yield Section(CALIBRATION_SHOWN[1:] if probed else CALIBRATION_SHOWN, partial(_calibrated, of))
     yield Text(escape_markdown(scores_words(answer.result)))

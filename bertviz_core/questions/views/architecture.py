@@ -532,11 +532,14 @@ def _model_lines(opened: Opened, model_class: str, way: DryWay | None = None, op
     """Lines that build the class, without values if it can be run that way."""
     if opened.source.model_type == STATIC_TYPE:
         return static_lines(opened.source, built=True)
-    line = f"model = {model_class}(config).eval()"
+    line, source = f"model = {model_class}(config).eval()", opened.source
+    if source.adapter is not None:  # whose folder has no config
+        labels = len(source.config.get("id2label") or ())
+        source, options = source.adapter.base, f"{options}, num_labels={labels}" if labels else options
     return (
         "import torch\n"
         f"from transformers import AutoConfig, {model_class}\n\n"
-        f"config = AutoConfig.from_pretrained({opened.source.pretrained_name!r}{options})\n"
+        f"config = AutoConfig.from_pretrained({source.pretrained_name!r}{options})\n"
         f"{_built_lines(line, way)}"
     )
 

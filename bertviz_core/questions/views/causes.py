@@ -379,7 +379,7 @@ def _joint_parts(removal: JointAblation) -> Iterator[Part]:
     """The joint effect, the sum of single effects, and the effect of each head."""
     difference = removal.joint - removal.total
     yield Metrics.of(
-        Metric("Clean", decimals(removal.clean), f"The {removal.title}, unchanged; in {removal.unit}."),
+        Metric("With all heads", decimals(removal.clean), f"The {removal.title}, unchanged; in {removal.unit}."),
         Metric("Joint effect", _signed(removal.joint), "All these heads removed together."),
         Metric("Sum of single effects", _signed(removal.total), "Each head removed alone, added up."),
         Metric("Difference", _signed(difference), "Joint effect minus the sum of single effects."),

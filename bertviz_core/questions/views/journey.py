@@ -133,7 +133,8 @@ def ending_of(opened: Opened, ask: Ask, options: Options, way: Journey) -> Endin
     per_token = None  # of a number that belongs to another reading of the text
     if way.tokens is not None and np.array_equal(shares.tokens.input_ids, way.tokens.input_ids):
         per_token = -np.asarray(np.nan_to_num(shares.per_token()))  # as for layers: without it minus with it
-    numbers = (measured.title, measured.clean, measured.unit, measured.layers, measured.heads, per_token)
+    word = shares.words[int(np.abs(shares.shares).argmax())]
+    numbers = (measured.title, measured.clean, measured.unit, measured.layers, measured.heads, per_token, word)
     request = parse_target(options.get(TARGET.key), has_pair=True)
     return Ending(*numbers, whole=request.kind in WHOLE, behind=_behind(opened, request.kind, request.argument))
 

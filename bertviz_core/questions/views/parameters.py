@@ -276,7 +276,9 @@ def balance(ledger: Ledger) -> str:
             (buffers, "buffer" if buffers == 1 else "buffers"),
         ]
         sums = " + ".join(f"{number:,} {what}" for number, what in terms if number)
-        sentences.append(f"The file stores {ledger.stored_tensors:,} tensors: {sums}.")
+        of_adapter = any(".lora_" in row.name for row in ledger.parameters)
+        whose = "The files of the adapter and its base store" if of_adapter else "The file stores"
+        sentences.append(f"{whose} {ledger.stored_tensors:,} tensors: {sums}.")
     elif ledger.tied:
         sentences.append(f"{len(ledger.parameters):,} names: {ledger.tensors:,} tensors, {ledger.tied:,} names tied.")
     return "  \n".join(sentences)

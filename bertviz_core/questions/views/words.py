@@ -156,7 +156,7 @@ ONLY_LEFT_OUT = (
     "tokenizer has no mask token."
 )
 NO_CLASSES = Lack(
-    "has no task head for classes or tags, so there is nothing to compare here. A probe has classes, too: page "
+    "has no task head for classes or tags, which the view **Classes** compares. A probe has classes, too: page "
     "Predictions, view Train a probe.",
     OFFERED[0],
 )
@@ -222,7 +222,7 @@ def words_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 def _totals(result: WordAttributions) -> Iterator[Part]:
     """The target with and without all words, the sum of the shares, and the strongest words."""
     unit = f"in {result.unit}"
-    metrics = [Metric("Clean", decimals(result.clean), f"The {result.title} of the text as it is, {unit}.")]
+    metrics = [Metric("With all words", decimals(result.clean), f"The {result.title} of the text as it is, {unit}.")]
     if not np.isnan(result.reference):
         words = f"The same with every word replaced by {result.instead}, {unit}."
         metrics.append(Metric("Without any word", decimals(result.reference), words))
@@ -251,8 +251,10 @@ def _strongest(result: WordAttributions) -> str:
     parts.sort(key=lambda each: -abs(float(result.shares[each[0]])))
     if len(parts) > 1 and abs(result.shares[parts[1][0]]) < LITTLE * abs(result.shares[parts[0][0]]):
         parts[1] = (parts[1][0], f"{'adds' if parts[1][0] == most else 'takes away'} most, but little")
+    left = result.clean - result.shares if result.method == "leave-one-out" else None
     sentences = [
-        f"**{_token(result.words[place])}** {does}: **{decimals(float(result.shares[place]))}**."
+        f"**{_token(result.words[place])}** {does}: **{decimals(float(result.shares[place]))}**"
+        f"{'' if left is None else f' (without it {decimals(float(left[place]))})'}."
         for place, does in parts
     ]
     return " ".join(sentences) or f"No word adds to the {title} or takes away from it."

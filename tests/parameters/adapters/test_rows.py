@@ -10,7 +10,7 @@ from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForSequenceCl
 
 from bertviz_core.models.sources import resolve
 from bertviz_core.parameters.ledger import source_ledger
-from bertviz_core.questions.models.architecture import modules
+from bertviz_core.questions.models.architecture import modules, parameters
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.settings import Settings
@@ -75,7 +75,10 @@ def test_a_headless_base_and_the_head_of_its_adapter_are_the_class_that_was_trai
     saved_base(model.base_model, settings.models_dir / "base")
     targets = ["q_lin"] if model_type == "distilbert" else ["query"]
     merged = save_adapter(model, "base", settings.models_dir / "adapter", target_modules=targets, task_type="SEQ_CLS")
-    tree = modules(OpenedModel("adapter", settings), Options()).result
+    opened = OpenedModel("adapter", settings)
+    named = {row.name for row in parameters(opened, Options()).result.parameters if ".lora_" not in row.name}
+    assert named == {name for name, _ in merged.named_parameters()}
+    tree = modules(opened, Options()).result
     assert (tree.architecture, tree.total) == (type(merged).__name__, merged.num_parameters())
 
 

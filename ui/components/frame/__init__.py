@@ -382,10 +382,19 @@ _journey_link = component(
 
 
 def show_link(
-    left: Sequence[tuple[str, str]], views: Sequence[Mapping[str, Any]], place: Mapping[str, str], key: str
+    left: Sequence[tuple[str, str]],
+    views: Sequence[Mapping[str, Any]],
+    place: Mapping[str, str],
+    shared: Sequence[str],
+    key: str,
 ) -> None:
-    """Show the link to the Journey as it was left; `place` names a field of its selection in its address."""
+    """Show the link to the Journey as it was left; `place` names a field of its selection in its address.
+
+    Args:
+        shared: names whose values it takes from the address of the page.
+    """
     data = {"page": "" if JOURNEY == FIRST else JOURNEY, "place": dict(place), "left": list(left), "views": list(views)}
+    data["shared"] = list(shared)
     _journey_link(key=key, data=data, width="content", height="content")
 
 

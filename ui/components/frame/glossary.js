@@ -116,9 +116,10 @@ function fill({ search, count, found, marks, all }) {
   const term = plain(search.value.trim());
   const here = new Set(marks.map(({ word }) => word));
   const named = ({ word, forms }) => [word, ...forms].some((form) => plain(form).includes(term));
+  const exact = ({ word, forms }) => Number([word, ...forms].some((form) => plain(form) === term));
   const explained = (each) => !named(each) && plain(each.meaning).includes(term);
   const sections = term
-    ? [["Words", all.filter(named)], ["In the meaning", all.filter(explained)]]
+    ? [["Words", all.filter(named).sort((one, other) => exact(other) - exact(one))], ["In the meaning", all.filter(explained)]]
     : [
         ["On this page", all.filter((word) => here.has(word))],
         [here.size ? "More words" : "All words", all.filter((word) => !here.has(word))],

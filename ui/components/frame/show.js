@@ -19,9 +19,10 @@ export default function ({ data, parentElement }) {
 }
 
 // The drawing as it was left, opened at what the page shows.
-function journeyAddress({ page, place, left, views }) {
+function journeyAddress({ page, place, left, views, shared }) {
   const here = new URL(window.location.href).searchParams, address = new URL(page, root()), query = address.searchParams;
   for (const [name, value] of left) query.set(name, value);
+  for (const name of shared) here.has(name) ? query.set(name, here.get(name)) : query.delete(name);
   if (here.has("model")) query.set("model", here.get("model"));
   const names = views.find(({ view }) => view === (here.get("view") ?? ""))?.names ?? [];
   const shown = names.map(([name, template, standard]) => fieldsOf(template, here.get(name) ?? standard ?? ""));

@@ -1,7 +1,8 @@
 // The description in words: sentences with their numbers, and words at the pointer.
 
 // A token in quotation marks, with its position where its text occurs more than once.
-const quoted = ({ labels }, at) => `“${labels[at]}”${labels.indexOf(labels[at]) === labels.lastIndexOf(labels[at]) ? "" : ` (token ${at})`}`;
+const placed = ({ labels }, at) => (labels.indexOf(labels[at]) === labels.lastIndexOf(labels[at]) ? "" : ` (token ${at})`);
+const quoted = (header, at) => `“${header.labels[at]}”${placed(header, at)}`;
 
 // The word of a token's lane likewise.
 function quotedLane({ rows, laneOf }, token) {
@@ -110,7 +111,7 @@ function restsOn(header) {
   }
   if (ending.tokens) {
     const token = farthest(ending.tokens.values);
-    words.push(`Of all words, without that of ${quoted(header, token)}: by ${fixed(ending.tokens.values[token], 4)}.`);
+    words.push(`Of all words, without “${ending.word}”${placed(header, token)}: by ${fixed(ending.tokens.values[token], 4)}.`);
   }
   return words.join(" ");
 }

@@ -312,7 +312,8 @@ def class_words(prediction: ClassPrediction) -> str:
         return f"The task head gives the number **{float(prediction.logits[prediction.best]):.4f}** ({best})."
     share = f"**{float(prediction.probabilities[prediction.best]):.3f}**"
     if prediction.scoring == "softmax":
-        return f"The likeliest of {len(prediction.labels):,} classes is **{best}**, with probability {share}."
+        count = len(prediction.labels)
+        return f"To {escape_markdown(prediction.model)} the likeliest of {count:,} classes is **{best}**: {share}."
     if len(prediction.labels) == 1:
         return f"**{best}** has the probability {share}."
     likely = int((prediction.probabilities > 0.5).sum())
