@@ -376,9 +376,10 @@ def hits_figure(corpus_hits: CorpusHits) -> FigureSpec:
     near = quoted(corpus_hits.query, LONGEST_QUERY)
     title = f"Nearest to {near} among {counted(corpus_hits.searched, 'row')} — {corpus_hits.corpus}"
     listed = ", ".join(f"row {hit.row} {hit.score:.4f}" for hit in corpus_hits.hits[:HITS_DRAWN]) or "none"
-    way = "every row compared" if corpus_hits.recall is None else f"by an index, recall {corpus_hits.recall:.1%}"
+    way = "Every row compared" if corpus_hits.recall is None else f"By an index, recall {corpus_hits.recall:.1%}"
+    whole = quoted(corpus_hits.query, 200)
     where = f" Only rows with {corpus_hits.where}." if corpus_hits.where else ""
-    caption = f"{title}. Query: {quoted(corpus_hits.query, 200)}; {way}.{where}"
+    caption = f"{title}. {'' if whole == near else f'Query: {whole}. '}{way}.{where}"
     return FigureSpec.of(title, f"{title}: {listed}", caption, hit_bars, corpus_hits)
 
 

@@ -50,7 +50,6 @@ def test_the_journey_offers_it_and_its_steps_take_model_and_token_along() -> Non
     assert link["label"] == "Guide: Your text through the model, 10 steps"
     assert link["carried"] == ["model", "query", "present"]
     shown = card(opened("journey", lesson=GUIDE, step="2", layer="embeddings"))
-    assert shown["by_keys"]
     assert [way["carried"] for way in shown["ways"]] == [["model", "query", "present"]] * 2
 
 
@@ -59,10 +58,6 @@ def test_a_link_without_the_view_of_its_step_keeps_the_model(tmp_path: Path, mon
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
     at = opened("tokens", model="mine", lesson=GUIDE)
     assert (at.title[0].value, at.session_state["model"]) == ("Journey", "mine")
-
-
-def test_keys_belong_to_lessons_of_one_page() -> None:
-    assert not card(opened("tokens", lesson="bert-from-the-outside-in", step="4", token="1"))["by_keys"]
 
 
 def test_leaving_closes_what_the_steps_have_opened_and_gives_the_readers_token_back() -> None:

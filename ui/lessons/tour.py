@@ -67,8 +67,9 @@ ORDER = (
     RUN_LESSON,
 )
 """The shipped lessons in their recommended order; the overview offers the first."""
-ADDRESS, OWN = "tour_address", "tour_own_values"
-"""Session keys: the last place in the address; what the lesson keeps, as the last step itself had it in the address."""
+ADDRESS, OWN, TAKEN = "tour_address", "tour_own_values", "tour_taken"
+"""Session keys: the last place in the address; what the lesson keeps, as the last step itself had it in the address; a
+lesson that is taken outside the presenter's frame."""
 NAMES = ("lesson", "step", "try")
 """Names in the address: the lesson, the step, and the link of the step's question that was followed."""
 Pages = Mapping[str, Any]
@@ -171,6 +172,8 @@ def step_bar(here: str, pages: Pages, again: str) -> None:
         return
     if place.trial is None:
         st.session_state[OWN] = dict(place.carried_values())
+    if not is_presenting():
+        st.session_state[TAKEN] = place.lesson.name
     with st.container(key="tour_bar", gap=None):
         lesson_card(_card(place, here, pages), "tour_card", again)
         help_text = "Ends the lesson, and restores your own text and view."
@@ -208,7 +211,6 @@ def _card(place: Place, here: str, pages: Pages) -> dict[str, Any]:
         "summary": lesson.summary or "",
         "onward": None if onward is None else asdict(onward),
         "figure": place.view.figure or "",
-        "by_keys": is_presenting() or len({each.page for each in lesson.steps}) == 1,
         "beside": not is_presenting() and here == JOURNEY,
         "present": None if is_presenting() else asdict(place.link("Present", present=True)),
     }
@@ -242,9 +244,16 @@ def forget() -> None:
 
 
 def end_tour() -> None:
-    """End the tour on the current page; restore the reader's texts, and what every page showed before."""
+    """End the tour on the current page; restore the reader's texts, and what every page showed before.
+
+    A lesson that is presented from one of its steps goes on at the step that was shown last.
+    """
     if not is_open():  # a second click
         return
+    if is_presenting() and st.session_state.get(TAKEN) == st.session_state[TOUR][0]:
+        take((PRESENT,))
+        return
+    st.session_state.pop(TAKEN, None)
     followed = _place(*st.session_state.pop(TOUR)).view.page != visit().page
     presented = is_presenting()
     restore_texts(view_stays=followed)

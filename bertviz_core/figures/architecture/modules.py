@@ -1,5 +1,6 @@
 """Draw the tree of a model's modules as its class is printed, with parameters and shapes."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,8 @@ BAR, SHARE = 70.0, 56.0
 """Pixels of a bar, and of the share behind it."""
 PARAMETERS, SHAPES = "parameters", "shape in \u2192 shape out"
 """Headings of the columns."""
+LAST_KEYWORD = re.compile(r", \w+=[^,()]+\)$")
+"""The last argument of a class, such as the bias of a linear layer, which is left out where the whole does not fit."""
 LABELS = 0.4
 """Least share of the width for the names; what does not fit beside it is left out, shapes first."""
 
@@ -119,7 +122,7 @@ def module_picture(tree: ModuleTree, shapes: ShapeRun | None, levels: int, title
             )
         folded = row.id not in inside and any(each.parent == row.id for each in tree.rows)
         marks.append(left + SQUARE + 6)
-        labels.append(_label(row, folded, at.counts - numbers - GAP - marks[-1]))
+        labels.append(_label(row, folded, at.counts - text_width(count_text(row), TEXT_SIZE) - GAP - marks[-1]))
     figure = drawing.figure(escape(title), (len(rows) + 1) * ROW)
     columns = [
         ([EDGE, *marks], ["<b>module</b>", *labels], "middle right"),
@@ -164,7 +167,8 @@ def _label(row: ModuleRow, folded: bool, room: float) -> str:
     times = f"{row.repeats} x " if row.repeats > 1 else ""
     name, more = f"({row.name}): " if row.name else "", "(…)" if folded else ""
     before = text_width(name + more, TEXT_SIZE) + BOLD * text_width(times, TEXT_SIZE)
-    for words in (row.class_name if row.closes else row.head, row.class_name):
+    without_last = LAST_KEYWORD.sub(")", row.head)
+    for words in (row.class_name if row.closes else row.head, without_last, row.class_name):
         if before + text_width(words, TEXT_SIZE) <= room:
             return f"{escape(name)}<b>{escape(times)}</b>{escape(words)}{more}"
     before = BOLD * text_width(f"() {times}", TEXT_SIZE)

@@ -134,8 +134,7 @@ def effects_map(comparison: EffectComparison, place: tuple[int, int], title: str
         (KIND_WORDS[each.kind], effect_columns(each)[0], [f"{word} {KIND_WORDS[each.kind]}" for word in words])
         for each in comparison.effects
     ]
-    unit = comparison.effects[0].unit
-    figure, offsets = map_blocks(blocks, names, effects_limit(comparison), unit, title, theme)
+    figure, offsets = map_blocks(blocks, names, effects_limit(comparison), "change", title, theme)
     line = {"color": theme.text, "width": 2}
     for (down, across), each in zip(offsets, comparison.effects, strict=True):
         x, y = across + place[1], down + place[0]

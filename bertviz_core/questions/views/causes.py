@@ -252,8 +252,8 @@ def _head_view(
     values = {"layer": place[0], "head": place[1]}
     ends = (
         f"{SIGNS} Words that matter has the same colours, and opposite signs: the number with a word minus without it. "
-        f"{KINDS} Mean: over {escape_markdown(reference)}. Colours end at the largest effect of a head; blocks and "
-        "layers with larger effects have the last colour, and their numbers are below."
+        f"{KINDS} Mean: over {escape_markdown(reference)}. Colours end just above the largest effect of a head; blocks "
+        "and layers with larger effects have the last colour, and their numbers are below."
     )
     link = f"See its attention: {head_name(*place)}"
     yield Figure.of(

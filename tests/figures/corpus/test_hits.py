@@ -30,7 +30,7 @@ def test_the_words_name_query_filter_and_recall() -> None:
     spec = hits_figure(hits(2))
     assert spec.title == "Nearest to 'a <i>query</i>' among 90 rows — mine"
     assert "row 0 0.9000, row 7 0.8900" in spec.alt
-    assert "every row compared" in spec.caption
+    assert "Every row compared" in spec.caption
     filtered = CorpusHits("q", "mine", "tiny", (), "index", "kind=a", 5, 90, 0.97, 0.01)
     assert "recall 97.0%" in hits_figure(filtered).caption
     assert "Only rows with kind=a." in hits_figure(filtered).caption

@@ -20,7 +20,7 @@ def test_it_keeps_the_readers_text_model_and_token() -> None:
 
 
 def test_every_model_with_a_layer_and_a_head_has_what_it_opens() -> None:
-    for name, values in (("layer", {"embeddings", "most", "last"}), ("head", {"0"}), ("key", {"1"})):
+    for name, values in (("layer", {"embeddings", "most"}), ("head", {"0"}), ("key", {"1"})):
         assert {value for step in STEPS for value in step.query.get(name, ())} == values
 
 

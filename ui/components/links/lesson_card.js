@@ -2,7 +2,7 @@
 const FIGURES = "[data-testid^=stBidiComponent]", SMALLEST_FIGURE = 100;
 const OPENED = ".stage, .journey .sheet"; // of the attention view the opened head, of the journey the drawing
 const PHONE = window.matchMedia("(max-width: 640px), (max-height: 500px)"); // here the note scrolls away (see lesson_card.css)
-const UPRIGHT = window.matchMedia("(max-width: 640px) and (min-height: 700px)"), LAYER = "[data-name^='Close ']"; // but not above the Journey
+const UPRIGHT = window.matchMedia("(max-width: 640px) and (min-height: 700px)"), LAYER = "[data-name^='Close ']", CELL = ".journey .asks"; // but not above the Journey
 const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"];
 
 const TEXT_FIELDS = "input, textarea, select, [contenteditable], [role=combobox]";
@@ -13,7 +13,7 @@ export default function ({ data, parentElement }) {
   const content = JSON.stringify(data), step = JSON.stringify([data.lesson, data.count, data.trials, data.away]);
   card.presented = document.querySelector(".st-key-presenter") !== null;
   card.dataset.step = data.count.match(/\d+/g).join(" / ");
-  listen(card, data.by_keys);
+  listen(card);
   if (card.content === content) return () => leave(card);
   if (data.again) openAgain(data.again);
   const other = card.step !== step;
@@ -23,6 +23,7 @@ export default function ({ data, parentElement }) {
   Object.assign(card, { content, step });
   card.dataset.figure = data.figure;
   card.classList.toggle("beside", data.beside);
+  card.classList.toggle("away", data.away !== "");
   card.onclick = (event) => {
     const opener = event.target.closest("button[data-opens]");
     if (!opener) return onClick(event);
@@ -36,7 +37,7 @@ export default function ({ data, parentElement }) {
     card.querySelector(`button[data-opens=${opened}]`)?.focus();
   };
   draw(card, data);
-  if (other && data.by_keys && document.activeElement === document.body) [...card.querySelectorAll(".row .ways .main")].at(-1)?.focus({ preventScroll: true });
+  if (other && document.activeElement === document.body) [...card.querySelectorAll(".row .ways .main")].at(-1)?.focus({ preventScroll: true });
   if (focused !== undefined) card.querySelector(`:is(a[href], button)[data-at="${focused}"]`)?.focus();
   card.leave?.();
   const watches = data.beside ? UPRIGHT.matches : !PHONE.matches;
@@ -56,10 +57,10 @@ function deafen(card) {
 }
 
 // In the presenter's frame before the picture hears the key, whichever part of it was clicked.
-function listen(card, byKeys) {
+function listen(card) {
   deafen(card);
   card.onKeys = (event) => card.presented ? onPresented(card, event) : onKeys(card, event);
-  if (byKeys) (card.presented ? window : document).addEventListener("keydown", card.onKeys, card.presented);
+  (card.presented ? window : document).addEventListener("keydown", card.onKeys, card.presented);
 }
 
 const held = (event) => event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey;
@@ -150,7 +151,7 @@ function watched(card, data, arrived) {
   const page = card.closest(".stMainBlockContainer") ?? card;
   const look = () => {
     const figure = shown(page, card, data.figure);
-    if (data.beside) return bring(inside(page, LAYER), card);
+    if (data.beside) return bring(inside(page, CELL) ?? inside(page, LAYER), card);
     figure?.scrollIntoView({ block: "nearest" });
     if (figure) uncut(page, card, figure);
   };

@@ -25,8 +25,10 @@ function onClick(event) {
   const link = event.target.closest("a[href]");
   if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
-  follow(carrying(new URL(link.href), link), EXACT);
-  document.querySelector(MAIN)?.scrollTo(0, 0);
+  later(() => { // a panel that the click closes says so first, since it belongs to the page that is left
+    follow(carrying(new URL(link.href), link), EXACT);
+    document.querySelector(MAIN)?.scrollTo(0, 0);
+  });
 }
 
 // back: as after Back, an address on another page is opened twice, since Streamlit drops what both pages have from it.

@@ -122,7 +122,9 @@ function share(row, colours) {
 }
 
 function shapes(row) {
-  return element("td", row.shapes ? "shapes" : "shapes none", row.shapes || row.unshaped);
+  const cell = element("td", row.shapes ? "shapes" : "shapes none", row.shapes ? "" : row.unshaped);
+  cell.append(...row.shapes.split(/(?<=\u2192 )/).map((part) => element("span", "", part))); // no shape in two lines
+  return cell;
 }
 
 function search(root, body, data) {

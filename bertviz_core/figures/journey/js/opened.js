@@ -211,7 +211,7 @@ function drawHead(view, svg, layer) {
   if (!part) return drawWaiting(view, svg, x, y + 20);
   const key = within(header.labels[part.key]), query = within(header.labels[part.token]), placeOf = (at) => (key === query && part.key !== part.token ? ` (token ${at})` : ""), half = (w - 24) / 2, limit = Math.max(peak(part.query.values), peak(part.keyVector.values));
   const line = (text, at, style = {}) => svg.append(label(view, cut(text, style.room ?? w, SIZE, style.weight), style.x ?? x, y + at, style));
-  line(`head ${part.head}: “${query}”${placeOf(part.token)} asks “${key}”${placeOf(part.key)}`, 12, { weight: 700, fill: view.accent, room: plan.mode === "wide" ? w - 140 : w });
+  line(`head ${part.head}: “${query}”${placeOf(part.token)} asks “${key}”${placeOf(part.key)}`, 12, { weight: 700, className: "label asks", fill: view.accent, room: plan.mode === "wide" ? w - 140 : w });
   const most = ({ values }) => `up to ±${short(peak(values))}`, many = `${part.query.values.length} numbers`;
   const forms = (name, vector) => [`${name}, ${many} ${most(vector)}`, `${name}, ${most(vector)}`, name];
   line(fitting(forms(`query of “${query}”`, part.query), half), 36, { room: half, fill: look.muted });

@@ -90,7 +90,9 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
   if (gone.words) return say(y + row.grid + 22);
   const { keys, rest, sink } = view.ribbons;
   let top = y + row.grid + 22;
-  svg.append(label(view, cut(`${path.head === null ? `mean of the ${gone.head === null ? "" : "other "}heads` : `head ${path.head}`}: where “${header.labels[path.token]}” looks`, w, SIZE, 600), x, top, { weight: 600 }));
+  const who = path.head === null ? `mean of the ${gone.head === null ? "" : "other "}heads` : `head ${path.head}`;
+  const does = view.ribbon === "weighted" ? ["what", "takes up"] : ["where", "looks"];
+  svg.append(label(view, cut(`${who}: ${does[0]} “${header.labels[path.token]}” ${does[1]}`, w, SIZE, 600), x, top, { weight: 600 }));
   for (const { key, share, name } of [...keys, { key: -1, share: rest, name: restName(view) }, { key: -1, share: sink, name: "sink" }]) {
     if (share < 0.0005) continue;
     top += path.head === null ? TALL_KEY : TALL_TOUCHED;
