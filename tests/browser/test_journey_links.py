@@ -116,6 +116,15 @@ def test_a_page_at_its_defaults_opens_them(page: Page, server: str) -> None:
 
 
 @pytest.mark.slow
+def test_a_page_about_one_number_opens_what_it_rests_on(page: Page, server: str) -> None:
+    page.goto(f"{server}/words?{urlencode({'pair': 'A river.', 'target': 'cosine'})}")
+    expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=COLD_MS)
+    page.get_by_role("link", name="Show in Journey").click()
+    expect(page.get_by_text("Target: cosine to 'A river.'")).to_be_visible()
+    expect(page.locator("[data-name^='back to the ']")).to_be_visible(timeout=COLD_MS)
+
+
+@pytest.mark.slow
 def test_saved_files_have_no_links(page: Page, server: str) -> None:
     opened(page, server, layer=2, head=1)
     expect(page.locator(".journey .links a").first).to_be_visible()

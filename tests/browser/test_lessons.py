@@ -138,6 +138,21 @@ def test_what_may_be_tried_folds_out_with_its_answer_and_a_link_that_does_it(pag
 
 
 @pytest.mark.slow
+def test_a_lesson_that_begins_on_the_open_page_leads_from_the_open_panel_to_the_next_page(
+    page: Page, server: str
+) -> None:
+    page.goto(f"{server}/causes")
+    expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=COLD_MS)
+    page.get_by_role("button", name="Lessons").click()
+    page.get_by_role("link", name="Which heads and words matter").click()
+    expect(page.locator(".lesson-card .count")).to_have_text("step 1 of 8")
+    page.locator(".lesson-card").get_by_role("link", name="Next", exact=True).click()
+    expect(page.locator(".lesson-card .count")).to_have_text("step 2 of 8")
+    expect(page.get_by_role("heading", name="Attention", exact=True)).to_be_visible()
+    expect(page.locator(".stage[data-shown='0.2']")).to_be_visible()
+
+
+@pytest.mark.slow
 def test_the_end_sums_up_and_leads_to_the_next_lesson(page: Page, server: str) -> None:
     page.goto(address(server, ORDER[0], 10))
     page.get_by_role("button", name="Sum up").click()

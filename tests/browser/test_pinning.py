@@ -103,6 +103,25 @@ def test_two_views_are_pinned_presented_by_keys_and_left_by_escape(lecturer: Pag
 
 
 @pytest.mark.slow
+def test_who_leaves_present_has_the_head_that_was_chosen_last(lecturer: Page, server: str) -> None:
+    page = lecturer
+    page.goto(f"{server}/attention?layer=2&head=5")
+    expect(page.locator(".stage[data-shown='2.5']")).to_be_visible(timeout=COLD_MS)
+    pin(page)
+    head = page.get_by_role("spinbutton", name="Head")
+    head.fill("7")
+    head.press("Enter")
+    expect(page.locator(".stage[data-shown='2.7']")).to_be_visible()
+    page.locator(".st-key-pins_open button").first.click()
+    page.get_by_role("link", name="Present", exact=True).click()
+    expect(card(page)).to_contain_text("step 1 of 1")
+    expect(page.locator(".stage[data-shown='2.5']")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".lesson-card")).to_have_count(0)
+    expect(page.locator(".stage[data-shown='2.7']")).to_be_visible()
+
+
+@pytest.mark.slow
 def test_a_step_has_nothing_of_an_earlier_one_that_it_does_not_name(lecturer: Page, server: str) -> None:
     """The maps of head 2, another page, lines of the first head; and Attention afterwards as the reader had it."""
     page = lecturer
@@ -161,7 +180,9 @@ def test_keys_turn_the_step_after_a_click_in_a_picture_and_the_place_is_told(lec
 
 
 @pytest.mark.slow
-def test_escape_ends_a_presented_lesson_and_gives_the_reader_back_their_view(page: Page, server: str) -> None:
+def test_escape_from_a_step_that_is_presented_leads_to_the_step_and_leave_to_the_view_of_before(
+    page: Page, server: str
+) -> None:
     page.goto(f"{server}/attention?layer=3&head=7")
     own = page.locator(".stage[data-shown='3.7']")
     expect(own).to_be_visible(timeout=COLD_MS)
@@ -172,6 +193,8 @@ def test_escape_ends_a_presented_lesson_and_gives_the_reader_back_their_view(pag
     expect(page.locator(".stage").first).to_be_visible(timeout=COLD_MS)
     page.keyboard.press("Escape")
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    expect(card(page)).to_contain_text("step 1 of ")
+    page.get_by_role("button", name="Leave").click()
     expect(page.locator(".lesson-card")).to_have_count(0)
     expect(own).to_be_visible(timeout=COLD_MS)
     until(page, "!/present|lesson|step/.test(location.search)")

@@ -263,3 +263,18 @@ def test_other_families_answer_or_say_why_not(family: str, view: str, models_dir
         assert (family, view) == ("bart", "Lens")
     else:
         assert charts(at)
+
+
+def test_a_second_text_of_the_page_is_no_column_of_a_list_for_classes() -> None:
+    query = {"view": "Several texts", "model": "negations/checkpoint-80", "many_texts": "bad\tThe bus was late."}
+    alone, beside = (page_text(opened("predictions", **query, **more)) for more in ({}, {"pair": "A river."}))
+    assert "accuracy **100.0%**" in alone
+    assert beside == alone
+
+
+def test_labels_of_which_none_is_a_class_give_answers_without_an_accuracy() -> None:
+    query = {"view": "Several texts", "model": "negations/checkpoint-80", "many_texts": "poor\tThe bus was late."}
+    at = opened("predictions", **query)
+    assert "No gold label ('poor') is a class of the task head ('bad', 'good')" in visible_text(at.warning[-1].value)
+    assert "accuracy" not in page_text(at)
+    assert any("The bus was late." in str(each.value) for each in at.dataframe)

@@ -256,6 +256,14 @@ def test_no_sentence_stands_in_the_address_and_a_link_that_carries_one_is_honour
     assert not any("One" in str(value) for value in at.query_params.values())
 
 
+def test_the_text_of_the_session_is_put_into_the_list_at_a_click() -> None:
+    assert not [each for each in opened("sentences").button if each.label == "Add your text"]
+    at = opened("sentences", text="A violin,\nrepaired.")
+    at.button(key="sentence_own").click().run()
+    assert at.text_area(key="sentences").value.splitlines() == ["A violin, repaired.", *HOMONYMS]
+    assert not [each for each in at.button if each.label == "Add your text"]
+
+
 def test_an_example_is_named_in_the_address() -> None:
     at = opened("sentences", example="negation")
     assert at.text_area(key="sentences").value == EXAMPLES["negation"][1]

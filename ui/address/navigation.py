@@ -520,8 +520,8 @@ def show_in_journey(page: str) -> None:
         looks = () if left is None else tuple(each for each in left.query if each[0] not in PLACE.values())
         query, layers, longest = looks, None, None
     shared = shared_names(page)  # where a page is about one number, the drawing shows what it rests on
-    query = (*query, *([("rests_on", "true")] if shared else []))
-    show_link(query, page_links(page, layers, longest), PLACE, shared, "show_in_journey")
+    left = [*query, *([("rests_on", "true")] if shared else [])]
+    show_link(PLACE, left=left, views=page_links(page, layers, longest), shared=shared)
 
 
 def _model_and_text() -> tuple[str, str]:

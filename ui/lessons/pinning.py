@@ -11,6 +11,7 @@ import streamlit as st
 from bertviz_core.errors import LessonError
 from bertviz_core.text import counted, escape_markdown
 from ui import session
+from ui.address.navigation import remember_view
 from ui.cache.figures import cached_sections
 from ui.components.links import step_links
 from ui.lessons import pins
@@ -42,6 +43,7 @@ def copy_step(here: str) -> None:
 
 def pin_panel(here: str) -> None:
     """Pin the current view, and show the list."""
+    remember_view()  # with what parts of the page wrote into the address, for the way back from Present
     views = pins.pinned_views()
     _form(here, views)
     if fault := session.stored(FAULT):

@@ -12,7 +12,7 @@ import streamlit as st
 
 from bertviz_core.errors import LessonError
 from bertviz_core.text import counted, escape_markdown
-from ui.address.navigation import JOURNEY, bring_values_back, remember_values, return_to_view, visit
+from ui.address.navigation import JOURNEY, bring_values_back, remember_values, remember_view, return_to_view, visit
 from ui.address.registry import take, whole
 from ui.components.links import Link, address, lesson_card, step_links
 from ui.examples import EXAMPLES
@@ -264,6 +264,7 @@ def end_tour() -> None:
 
 def lessons_panel() -> None:
     """Show a menu of all lessons."""
+    remember_view()  # with what parts of the page wrote into the address
     links, faults = [], []
     names = lessons_here()
     shipped = [name for name in ORDER if name not in session_lessons()]

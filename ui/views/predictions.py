@@ -511,7 +511,7 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
     except TextError as error:  # the answers are shown without their scores
         yield Text(escape_markdown(str(error)), "warning")
     yield from answered.many_parts(opened.name, answered_by, predictions, None if gold is None else gold.result, shown)
-    if gold is None:
+    if listed.gold is None:
         yield Text(texts.NO_GOLD, "caption")
     if has_probe:
         offer_classifier(heads.tasks)

@@ -15,7 +15,7 @@ from bertviz_core.models.sources import resolve
 from bertviz_core.questions.views.corpus import CORPUS_QUERY
 from bertviz_core.text import escape_controls, escape_markdown, isolated, shortened
 from bertviz_core.trace.results import Tokens
-from ui.address.navigation import bring_along, remember_view, rewrite, show_in_journey, source_of, write, write_brought
+from ui.address.navigation import bring_along, rewrite, show_in_journey, source_of, write, write_brought
 from ui.address.registry import TYPED, whole
 from ui.address.widgets import BOUND, keep_within
 from ui.components.frame import TAB_TEXTS, found_texts, request_tab_texts, store_tab_texts
@@ -75,7 +75,6 @@ def panel(label: Callable[[], str], key: str, draw: Callable[[], None], icon: st
     """Show the button; opening it draws the panel alone."""
     with st.popover(label(), type="tertiary", icon=icon, key=key, on_change="rerun") as place:
         if place.open:
-            remember_view()  # with what parts of the page wrote into the address; from here a lesson may be opened
             draw()
 
 

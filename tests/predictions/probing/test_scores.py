@@ -8,7 +8,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 
 from bertviz_core.errors import TextError
 from bertviz_core.predictions.probing.results import SharedWord, TextPredictions
-from bertviz_core.predictions.probing.scores import gold_scores, shared_word
+from bertviz_core.predictions.probing.scores import gold_scores, shared_word, without_gold
 from bertviz_core.questions.views.answered import ALL, MISTAKES, RIGHT, shown_parts
 
 LABELS = ("NEGATIVE", "NEUTRAL", "POSITIVE")
@@ -55,6 +55,16 @@ def test_labels_are_known_by_any_capitals_and_by_their_place() -> None:
         assert two.accuracy == 1
     assert gold_scores(predictions(["1.0", "2.0"], labels=("1.0", "2.0")), ["1", "2"]).accuracy == 1
     assert "no class of this task head ('3', '0')" in gold_scores(answers, ["3", "0", "NEUTRAL"]).notices[0]
+
+
+def test_labels_of_which_none_is_a_class_make_no_answer_right_or_wrong() -> None:
+    answers = predictions(["POSITIVE", "NEGATIVE"])
+    words = without_gold(answers, gold_scores(answers, ["good", "bad"]))
+    assert words.startswith("No gold label ('good', 'bad') is a class of the task head ('NEGATIVE', 'NEUTRAL', ")
+    for gold in (["2", "0"], ["good", "negative"]):
+        assert without_gold(answers, gold_scores(answers, gold)) == ""
+    words_alone = predictions(["paris", "rome"], labels=())
+    assert without_gold(words_alone, gold_scores(words_alone, ["oslo", "bern"])) == ""
 
 
 @pytest.mark.parametrize(("tested", "beyond"), [(1, True), (12, True), (13, False)])

@@ -381,21 +381,13 @@ _journey_link = component(
 )
 
 
-def show_link(
-    left: Sequence[tuple[str, str]],
-    views: Sequence[Mapping[str, Any]],
-    place: Mapping[str, str],
-    shared: Sequence[str],
-    key: str,
-) -> None:
-    """Show the link to the Journey as it was left; `place` names a field of its selection in its address.
+def show_link(place: Mapping[str, str], **more: Sequence[Any]) -> None:
+    """Show the link to the Journey as it was `left`; `place` names a field of its selection in its address.
 
-    Args:
-        shared: names whose values it takes from the address of the page.
+    What it opens is that of one of the `views` of the page, with the values that the page has of the names `shared`.
     """
-    data = {"page": "" if JOURNEY == FIRST else JOURNEY, "place": dict(place), "left": list(left), "views": list(views)}
-    data["shared"] = list(shared)
-    _journey_link(key=key, data=data, width="content", height="content")
+    data = {"page": "" if JOURNEY == FIRST else JOURNEY, "place": dict(place), **more}
+    _journey_link(key="show_in_journey", data=data, width="content", height="content")
 
 
 _BARS = (("pooler", 2), ("feed_forward", 9), ("attention", 16), ("embeddings", 23))
