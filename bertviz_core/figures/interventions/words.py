@@ -25,8 +25,8 @@ from bertviz_core.text import decimals, digits
 from bertviz_core.trace.results import TextPieces
 
 MOST_BARS = 40
-ROW, AROUND = 22, 130
-"""Pixels: height of a bar with its distance, margins above and below the bars."""
+ROW, AROUND, NUMBER = 22, 130, 60
+"""Pixels: height of a bar with its distance, margins above and below the bars, a number beside its bar."""
 METHOD_WORDS: dict[ShareMethod, str] = {
     "leave-one-out": "one word taken away at a time",
     "integrated-gradients": "by integrated gradients",
@@ -86,8 +86,12 @@ def shares_bars(result: WordAttributions, title: str, theme: Theme) -> go.Figure
     names = [token_text(result.words[index]) for index in order]
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + ROW * len(order), showlegend=False))
     hues = [theme.hues[1] if share >= 0 else theme.hues[0] for share in shares]
-    add_bars(figure, shares, "%{customdata}: %{x:.4f}", hues, customdata=names)
-    figure = even_axes(figure.update_xaxes(title=f"share of the target, {result.unit}"), theme)
+    numbers = {"text": [_written(share) for share in shares], "textposition": "outside", "cliponaxis": False}
+    add_bars(figure, shares, "%{customdata}: %{x:.4f}", hues, customdata=names, **numbers)
+    low, high = min(0.0, *shares), max(0.0, *shares)
+    room = (high - low) * NUMBER / max(theme.pixels - BESIDE, NUMBER)  # beside the bars, for their numbers
+    ends = [low - room * (low < 0), high + room * (high > 0)] if high > low else None
+    figure = even_axes(figure.update_xaxes(title=f"share of the target, {result.unit}", range=ends), theme)
     return figure.update_yaxes(row_axis(names))
 
 
