@@ -88,7 +88,7 @@ def shares_bars(result: WordAttributions, title: str, theme: Theme) -> go.Figure
     hues = [theme.hues[1] if share >= 0 else theme.hues[0] for share in shares]
     numbers = {"text": [_written(share) for share in shares], "textposition": "outside", "cliponaxis": False}
     add_bars(figure, shares, "%{customdata}: %{x:.4f}", hues, customdata=names, **numbers)
-    low, high = min(0.0, *shares), max(0.0, *shares)
+    low, high = min([0.0, *shares]), max([0.0, *shares])
     room = (high - low) * NUMBER / max(theme.pixels - BESIDE, NUMBER)  # beside the bars, for their numbers
     ends = [low - room * (low < 0), high + room * (high > 0)] if high > low else None
     figure = even_axes(figure.update_xaxes(title=f"share of the target, {result.unit}", range=ends), theme)

@@ -2,7 +2,8 @@
 const FIGURES = "[data-testid^=stBidiComponent]", SMALLEST_FIGURE = 100;
 const OPENED = ".stage, .journey .sheet"; // of the attention view the opened head, of the journey the drawing
 const PHONE = window.matchMedia("(max-width: 640px), (max-height: 500px)"); // here the note scrolls away (see lesson_card.css)
-const UPRIGHT = window.matchMedia("(max-width: 640px) and (min-height: 700px)"), LAYER = "[data-name^='Close ']", CELL = ".journey .asks"; // but not above the Journey
+const UPRIGHT = window.matchMedia("(max-width: 640px) and (min-height: 700px)"); // but not above the Journey
+const LAYER = "[data-name^='Close ']", CELL = ".journey .asks"; // what is opened in the drawing
 const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"];
 
 const TEXT_FIELDS = "input, textarea, select, [contenteditable], [role=combobox]";
