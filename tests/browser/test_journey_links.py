@@ -87,9 +87,9 @@ def test_each_link_opens_its_page_at_what_is_selected_and_leads_back(page: Page,
     page.get_by_role("link", name="Show in Journey").click()
     page.locator(".journey svg").wait_for(timeout=COLD_MS)
     assert places(page) == {name: str(value) for name, value in {**OPEN.get(row.part, {}), **LOOK}.items()}
-    expect(page.locator(f"[data-name='Token {TOKEN}: bank'][aria-pressed='true']")).to_be_visible()
+    expect(page.locator(f"[data-name^='Token {TOKEN}: bank'][aria-pressed='true']")).to_be_visible()
     if row.part in ("head", "cell"):
-        expect(page.locator(f"[data-name='Head {HEAD} of layer {LAYER}'][aria-pressed='true']")).to_be_visible()
+        expect(page.locator(f"[data-name^='Head {HEAD} of layer {LAYER}'][aria-pressed='true']")).to_be_visible()
     assert page.evaluate("window.notLoadedAnew") is True
 
 
