@@ -276,8 +276,8 @@ def test_who_leaves_the_guide_has_page_and_models_of_before(page: Page, server: 
         expect(page.locator(".st-key-presenter [aria-keyshortcuts]")).to_be_visible()
         settled(page)
         page.keyboard.press("Escape")
-    else:
-        page.get_by_role("button", name="Leave").click()
+        expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    page.get_by_role("button", name="Leave").click()
     expect(page).to_have_url(re.compile(r"/predictions\?(?=.*view=Several).*model=negations%2Fcheckpoint-60"))
     expect(page).not_to_have_url(re.compile("other="))
     sidebar = page.get_by_test_id("stSidebar")
