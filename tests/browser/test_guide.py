@@ -82,8 +82,8 @@ APART = """(() => {
     left < card.right && card.left < right && top < card.bottom && card.top < bottom;
   const covered = words.some((each) => meets(each.getBoundingClientRect()));
   const whole = inside && note.scrollHeight <= note.clientHeight + 1;
-  const parts = [".journey .asks", "[data-name^='Close ']"].flatMap((part) => roots.map((root) => root.querySelector(part)));
-  const opened = parts.find(Boolean)?.getBoundingClientRect();
+  const first = (part) => roots.map((root) => root.querySelector(part)).find(Boolean);
+  const opened = (first(".journey .asks") ?? first("[data-name^='Close ']"))?.getBoundingClientRect();
   if (innerWidth <= 640 && opened) return whole && opened.top >= card.bottom && opened.bottom < innerHeight;
   return whole && !covered && document.querySelector("[data-testid=stMain]").scrollTop === 0;
 })()"""
