@@ -140,7 +140,7 @@ else:
             with st.container(width="content"):
                 panel(lambda: "Report", REPORT, report_panel)
             with st.container(width="content"):
-                panel(lambda: "Lessons", "lessons_open", tour.lessons_panel)
+                panel(lambda: "Lessons", tour.PANEL, tour.lessons_panel)
             glossary(here)
         model_and_text()
         keep_texts(pins.tab_texts(), pins.take_tab_texts)

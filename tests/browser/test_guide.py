@@ -83,7 +83,8 @@ APART = """(() => {
   const covered = words.some((each) => meets(each.getBoundingClientRect()));
   const whole = inside && note.scrollHeight <= note.clientHeight + 1;
   const first = (part) => roots.map((root) => root.querySelector(part)).find(Boolean);
-  const opened = (first(".journey .asks") ?? first("[data-name^='Close ']"))?.getBoundingClientRect();
+  const part = location.search.includes("key=") ? ".journey .asks" : "[data-name^='Close ']";
+  const opened = first(part)?.getBoundingClientRect();
   if (innerWidth <= 640 && opened) return whole && opened.top >= card.bottom && opened.bottom < innerHeight;
   return whole && !covered && document.querySelector("[data-testid=stMain]").scrollTop === 0;
 })()"""

@@ -251,12 +251,13 @@ def remember_values() -> None:
     """
     if st.session_state.get(TOUR) is None:
         single = {name: st.session_state[name] for name in _single() if name in st.session_state}
-        st.session_state[BEFORE] = (single, _values(visit().page))
+        st.session_state[BEFORE] = (single, _values(visit().page), session.stored(LEFT))
 
 
 def bring_values_back() -> None:
     """Bring back the values of all controls from before a lesson."""
-    single, values = st.session_state.pop(BEFORE, ({}, {}))
+    single, values, left = st.session_state.pop(BEFORE, ({}, {}, None))
+    session.store(LEFT, left)
     models = EVERYWHERE.difference(TYPED)
     st.session_state[AGAIN] = {name: st.session_state.get(name) for name in models}, single, MOST_AGAIN
     _replace(_single(), single)

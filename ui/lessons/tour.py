@@ -70,6 +70,8 @@ ORDER = (
 ADDRESS, OWN, TAKEN = "tour_address", "tour_own_values", "tour_taken"
 """Session keys: the last place in the address; what the lesson keeps, as the last step itself had it in the address; a
 lesson that is taken outside the presenter's frame."""
+PANEL = "lessons_open"
+"""Key of the panel with the list of lessons."""
 NAMES = ("lesson", "step", "try")
 """Names in the address: the lesson, the step, and the link of the step's question that was followed."""
 Pages = Mapping[str, Any]
@@ -141,7 +143,7 @@ def follow_address(here: str, pages: Pages) -> str:
     st.session_state[TOUR] = place.names()
     if st.session_state.get(ADDRESS) != st.session_state[TOUR]:
         apply_texts(_texts(place.step) | _texts(place.view))
-        st.session_state[ADDRESS] = st.session_state[TOUR]
+        st.session_state.update({ADDRESS: st.session_state[TOUR], PANEL: False})  # the list has led here
     return address(place.view.page, [*place.query(), *place.carried_values()]) if way == "open" else ""
 
 
@@ -196,7 +198,7 @@ def _card(place: Place, here: str, pages: Pages) -> dict[str, Any]:
     every = [Place(lesson, number) for number in range(last + 1)]
     steps = [each.link(f"{each.number + 1}  {each.step.title}", current=each == beside) for each in every]
     onward = _onward(lesson) if place.number == last else None
-    away = "This page shows your own view, not that of the step." if by_menu else ""
+    away = "You came here by the menu, so the page may show another view than the step." if by_menu else ""
     away = f"This step is on the page {pages[step.page].title}." if elsewhere else away
     return {
         "lesson": lesson.title,

@@ -15,7 +15,7 @@ from bertviz_core.predictions.probing.results import (
     CalibrationScores,
     TextPredictions,
 )
-from bertviz_core.predictions.probing.scores import label_places
+from bertviz_core.predictions.probing.scores import AS_CLASSES, label_places
 from bertviz_core.sentences.analysis.thresholds import wilson_interval
 from bertviz_core.text import counted, quoted
 
@@ -103,7 +103,9 @@ def _left_out(gold: Sequence[str], known: Sequence[set[int] | None], outputs: Se
     if blank == len(gold):
         raise TextError("No text has a gold label, so nothing says how often an answer is right; label the texts.")
     if all(places is None for places in known):
-        raise TextError(f"No gold label ({_named(list(unknown))}) is a label of the task head; it has {names}.")
+        raise TextError(
+            f"No gold label ({_named(list(unknown))}) is a label of the task head; it has {names}. {AS_CLASSES}"
+        )
     notices = [f"{counted(blank, 'text')} without a gold label left out."] if blank else []
     if count := sum(places is None for places in known) - blank:
         wrong = _named(list(unknown))

@@ -41,6 +41,7 @@ from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 
 MAX_CONFUSED = 200
 """Maximum number of classes of a confusion matrix; a larger one is unreadable and takes gigabytes."""
+AS_CLASSES = "Write the labels so, or as the number of the class, from 0."
 WORDS = re.compile(r"\w+(?:['’]\w+)*")
 LEAST_WITH, CHANCE = 5, 0.05
 """Least texts with a word that mistakes may share; the greatest p-value of one, which is corrected."""
@@ -96,7 +97,7 @@ def without_gold(predictions: TextPredictions, scores: GoldScores) -> str:
         return ""
     return (
         f"No gold label ({_named(list(given), 3)}) is a class of the task head ({_named(predictions.labels, 8)}), so "
-        "no answer is right or wrong. Write the labels so, or as the number of the class, from 0."
+        f"no answer is right or wrong. {AS_CLASSES}"
     )
 
 

@@ -66,7 +66,7 @@ def most_moved(comparison: CheckpointComparison) -> str:
         return f"No tensor changed: all {counted(len(moved), 'tensor')} are equal in both."
     middle = digits(median(each.relative_change for each in moved))
     return (
-        f"Of {counted(len(moved), 'tensor')}, {printable_name(most.name)} changed most: by "
+        f"Of {counted(len(moved), 'tensor')} of parameters, {printable_name(most.name)} changed most: by "
         f"{digits(most.relative_change)} of its norm; the median is {middle}."
     )
 

@@ -74,7 +74,7 @@ def test_the_table_names_the_most_changed_first(run: Command, pair: tuple[str, s
     assert code == 0
     assert "55 tensors in both, 2 added, 0 removed, 0 resized" in lines[0]
     most = "encoder.layer.1.intermediate.dense.weight"
-    assert f"Of 55 tensors, {most} changed most: by 1 of its norm; the median is 0." in lines
+    assert f"Of 55 tensors of parameters, {most} changed most: by 1 of its norm; the median is 0." in lines
     first = lines[next(index for index, line in enumerate(lines) if line.startswith("tensor")) + 1]
     assert first.split()[0] == most
     assert "1.000e+00" in first

@@ -152,7 +152,7 @@ function watched(card, data, arrived) {
   const page = card.closest(".stMainBlockContainer") ?? card;
   const look = () => {
     const figure = shown(page, card, data.figure);
-    if (data.beside) return bring(inside(page, CELL) ?? inside(page, LAYER), card);
+    if (data.beside) return bring(inside(page, new URL(window.location.href).searchParams.has("key") ? CELL : LAYER), card);
     figure?.scrollIntoView({ block: "nearest" });
     if (figure) uncut(page, card, figure);
   };
