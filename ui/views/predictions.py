@@ -504,12 +504,12 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
     predictions, gold = known.result, None
     shown = list(range(len(predictions.texts)))
     try:
-        if listed.gold is not None:
-            gold = questions.scored_texts(known, listed.gold, opened.name)
-            yield from answered.confusion_parts(gold, opened.name)
-            shown = _shown(predictions, gold.result)
+        gold = None if listed.gold is None else questions.scored_texts(known, listed.gold, opened.name)
     except TextError as error:  # the answers are shown without their scores
         yield Text(escape_markdown(str(error)), "warning")
+    if gold is not None:
+        yield from answered.confusion_parts(gold, opened.name)
+        shown = _shown(predictions, gold.result)
     yield from answered.many_parts(opened.name, answered_by, predictions, None if gold is None else gold.result, shown)
     if listed.gold is None:
         yield Text(texts.NO_GOLD, "caption")

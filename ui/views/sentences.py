@@ -202,7 +202,7 @@ def sentence_input() -> Options:
         wait_for_file("Sentences")
         end_page()
     own = " ".join(page_text().split())
-    if stored(SOURCE.key) == SOURCE.options[0] and own not in (DEFAULT_TEXT, *table.sentences):
+    if stored(SOURCE.key) == SOURCE.options[0] and own not in ("", DEFAULT_TEXT, *table.sentences):
         st.button("Add your text", "sentence_own", own, on_click=_put_first, args=(own,), icon=":material/add:")
     shown = next(view for view in VIEWS if view.title == stored(VIEW))
     if QUERY in shown.params and stored(QUERY.key) is None:

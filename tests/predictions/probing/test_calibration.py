@@ -301,13 +301,13 @@ def test_the_first_sentence_compares_the_mean_probability_with_the_share_that_is
     words = sure_words(calibration(predicted, ["abc"[place] for place in gold]))
     probability, right = softmax(predicted.logits, axis=1).max(axis=1).mean(), (logits.argmax(axis=1) == gold).mean()
     assert f" is {verdict}" in words
-    assert f"probability of its answers is {probability:.2f}, and {right:.2f} of" in words
+    assert f"probability of its answers is {probability:.3f}, and {right:.2f} of" in words
 
 
 def test_how_sure_right_and_wrong_answers_are_is_their_mean_probability() -> None:
     logits = np.log(np.array([[0.9, 0.1], [0.7, 0.3], [0.6, 0.4], [0.2, 0.8], [0.6, 0.4]]))
     words = sure_words(calibration(predictions(logits), ["a", "b", "a", "b", "b"]))  # right: 0.9, 0.6, 0.8
-    assert "the 2 wrong answers have 0.65 on average, the 3 right ones 0.77" in words
+    assert "the 2 wrong answers have 0.650 on average, the 3 right ones 0.767" in words
 
 
 def test_a_temperature_that_raises_the_log_loss_of_the_other_half_does_not_help() -> None:

@@ -36,7 +36,7 @@ def sure_words(calibration: Calibration) -> str:
     instead = " (not the model's head)" if calibration.in_place_of_head else ""
     return (
         f"{calibration.model}{instead} is {equal if low <= mean <= high else apart}: the mean probability of its "
-        f"answers is {decimals(mean, 2)}, and {right} "
+        f"answers is {decimals(mean, 3)}, and {right} "
         f"(95% interval {decimals(low, 2)} to {decimals(high, 2)}){_right_and_wrong(calibration.labels[0])}."
     )
 
@@ -50,8 +50,8 @@ def _right_and_wrong(label: CalibratedLabel) -> str:
         return ""
     right, wrong = (float(np.average(label.least_confidence, weights=weights)) for weights in (hits, misses))
     return (
-        f"; the {int(misses.sum()):,} wrong answers have {decimals(wrong, 2)} on average, the {int(hits.sum()):,} "
-        f"right ones {decimals(right, 2)}"
+        f"; the {int(misses.sum()):,} wrong answers have {decimals(wrong, 3)} on average, the {int(hits.sum()):,} "
+        f"right ones {decimals(right, 3)}"
     )
 
 
