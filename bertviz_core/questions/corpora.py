@@ -8,7 +8,14 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.attention.atlas import PROFILE_MEASURES
-from bertviz_core.corpus.analysis.clusters import FEW_CLUSTERS, FEWEST_ROWS, MAX_CLUSTERS, map_density, whole_window
+from bertviz_core.corpus.analysis.clusters import (
+    FEW_CLUSTERS,
+    MAX_CLUSTERS,
+    MOST_LEAST,
+    fewest_rows,
+    map_density,
+    whole_window,
+)
 from bertviz_core.corpus.analysis.clusters import corpus_clusters as clusters_of
 from bertviz_core.corpus.analysis.duplicates import ColumnValues, column_values
 from bertviz_core.corpus.analysis.duplicates import duplicate_groups as groups_of
@@ -105,8 +112,13 @@ def _cluster_bounds(opened: CorpusSubject, _: Options) -> tuple[int, int, int]:
     return 2, most, min(FEW_CLUSTERS, most)
 
 
-def _is_k_means(_: CorpusSubject, options: Options) -> bool:
-    return options.choice(CLUSTERING) == CLUSTER_METHODS[0]
+def _least_bounds(opened: CorpusSubject, _: Options) -> tuple[int, int, int]:
+    most = max(min(MOST_LEAST, opened.corpus.rows), 2)
+    return 2, most, min(fewest_rows(opened.corpus.rows), most)
+
+
+def _made_by(method: str) -> Callable[[CorpusSubject, Options], bool]:
+    return lambda _, options: options.choice(CLUSTERING) == method
 
 
 def _has_umap(*_: object) -> bool:
@@ -159,9 +171,10 @@ PAIRS = "cosine from which two rows are near duplicates; pairs that share a row 
 ALIKE = Param("alike", "text", PAIRS, (), "Cosine at least", _cosines)
 CLUSTERING = choice("clustering", CLUSTER_METHODS, "how rows are put into clusters", "Method")
 CLUSTERS = Param(
-    "clusters", "whole", "clusters that are made", (), "Clusters", bounds=_cluster_bounds, applies=_is_k_means
+    "clusters", "whole", "clusters that are made", (), "Clusters", bounds=_cluster_bounds, applies=_made_by("k-means")
 )
-LEAST = Param("least", "whole", "least rows of a cluster")
+DENSE = "least rows of a cluster; fewer find smaller groups, and leave out fewer rows"
+LEAST = Param("least", "whole", DENSE, (), "Rows at least", bounds=_least_bounds, applies=_made_by("HDBSCAN"))
 SAMPLE = Param("sample", "whole", f"sentences that are run, {MORE}", (), "Sentences", bounds=_up_to(MAX_SENTENCES, 50))
 DIVIDED = "a column by whose values the sample is divided"
 PART_COLUMN = Param("part_column", "text", DIVIDED, (), "Group by", _or_none, shown=_or("no groups"))
@@ -306,7 +319,7 @@ def corpus_clusters(opened: CorpusSubject, options: Options, job: Job[CorpusClus
     """Clusters of rows, with the most typical text of each if the corpus contains texts."""
     corpus, method = opened.corpus, options.choice(CLUSTERING, CLUSTER_METHODS)
     count = options.whole(CLUSTERS.key, MAX_CLUSTERS + 1, min(FEW_CLUSTERS, corpus.rows))
-    least = options.whole(LEAST.key, corpus.rows + 1, min(FEWEST_ROWS, corpus.rows))
+    least = options.whole(LEAST.key, corpus.rows + 1, min(fewest_rows(corpus.rows), corpus.rows))
 
     def answered(clusters: CorpusClusters) -> Answer[CorpusClusters]:
         rows = clusters.typical[:, :TYPICAL]

@@ -187,7 +187,7 @@ def test_heads_removed_together_are_beside_the_sum_of_single_effects() -> None:
 @pytest.mark.slow
 def test_chosen_heads_are_removed_together_and_at_their_means() -> None:
     at = shown(view="Several heads", which="my choice")
-    assert "Choose the heads to remove above." in at.info[0].value
+    assert "Choose the heads to remove above. Until then" in at.info[0].value
     at.multiselect(key="removed_heads").set_value(["layer 0, head 1", "layer 5, head 3"]).run()
     expected = cosine_without((0, 1), (5, 3)) - cosine_without()
     assert metrics(at)["Joint effect"].lstrip("+") == decimals(expected)

@@ -29,6 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("classifiers")
     save_tiny_head("bert", "sequence-classification", place / "first", **named(*NAMES))
     save_tiny_head("roberta", "sequence-classification", place / "second", **named(*NAMES[::-1]))
+    save_tiny_head("bert", "sequence-classification", place / "moods", **named("joy", "fear", "anger"))
     save_tiny_head("bert", "token-classification", place / "tags", **named(*TAGS))
     save_tiny("bert", place / "bare")
     return place
@@ -124,6 +125,14 @@ def test_texts_without_labels_are_compared_by_the_answers_alone(right_answers: t
     assert metrics(at) == {"Same answer": f"{accuracy_score(one, other):.1%}", "Changed": str(len(changed))}
     assert listed(at)["text"].tolist() == changed
     assert len(sent_charts(at)) == 1
+
+
+def test_heads_without_a_common_label_have_no_share_of_same_answers() -> None:
+    at = page("\n".join(TEXTS), other="moods")
+    assert metrics(at) == {}
+    assert "answers_by" not in {each.key for each in at.selectbox}
+    assert len(listed(at)) == len(TEXTS)
+    assert any(f"{len(NAMES)} labels only of first" in visible_text(each.value) for each in at.caption)
 
 
 def test_a_probe_answers_for_a_base_without_a_head(right_answers: tuple[list[str], list[str]]) -> None:

@@ -277,4 +277,5 @@ def test_labels_of_which_none_is_a_class_give_answers_without_an_accuracy() -> N
     at = opened("predictions", **query)
     assert "No gold label ('poor') is a class of the task head ('bad', 'good')" in visible_text(at.warning[-1].value)
     assert "accuracy" not in page_text(at)
-    assert any("The bus was late." in str(each.value) for each in at.dataframe)
+    rows = [row for each in at.dataframe if "gold label" in each.value for row in each.value.to_dict("records")]
+    assert [(row["text"], row["gold label"], "right" in row) for row in rows] == [("The bus was late.", "poor", False)]

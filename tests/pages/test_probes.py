@@ -241,7 +241,7 @@ def test_gold_labels_give_accuracy_and_a_confusion_matrix_and_a_probe_is_told_it
     cells = np.array(chart(at, "predictions_confusion")[0]["z"])
     assert cells.sum() == 3
     assert cells[2].sum() == 1  # of "odd", which is not a class
-    assert any("is no class of this task head ('odd')" in visible_text(each.value) for each in at.warning)
+    assert any("is no class of this task head ('odd')" in visible_text(each.value) for each in at.info)
     # The list starts with the mistakes, which have links with their text and the predicted class.
     (wrong,) = [each.value for each in at.dataframe if "right" in each.value]
     assert set(wrong["right"]) == {"no"}
@@ -278,4 +278,4 @@ def test_two_columns_of_a_file_are_fitted_and_compared() -> None:
     at.file_uploader(key="many_upload").upload("gold.csv", gold, "text/csv").run()
     assert not errors(at)
     assert np.array(chart(at, "predictions_confusion")[0]["z"]).sum() == 2
-    assert any("1 text without a gold label" in visible_text(each.value) for each in at.warning)
+    assert any("1 text without a gold label" in visible_text(each.value) for each in at.info)

@@ -134,7 +134,7 @@ NOT_IN_LINES = {
     "logits": "scores are shown",
     "token_counts": "in the JSON object", "dimensions": "in the JSON object", "probabilities": "in the JSON object",
     "hidden_share": "in the JSON object", "error": "0 where words are left out", "share_errors": "as error",
-    "reference": "of the mean",
+    "reference": "of the mean", "common": "said where there is none",
 }  # fmt: skip
 """Fields that need not stand there, and why; a data frame has the fields with one value a row."""
 NOT_IN_ROWS = {

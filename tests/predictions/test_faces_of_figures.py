@@ -73,6 +73,7 @@ NOT_SHOWN: Mapping[str, Mapping[str, str]] = {
     "words-change": {"edited_position": "the word is shown", "divergence": "in a metric above"},
     "predictions-compared": {"answers": "in a sentence above", "where": "classes are of the text"},
     "answers-compared scores-compared": {
+        "common": "the labels of both are shown",
         **dict.fromkeys(("gold.mcnemar_p", "gold.mended", "gold.broken"), "in metrics above"),
         "changed": "the kind of each text is listed",
         **{f"gold.{side}.{name}": "scores of both are taken from it" for side in ("first", "second")

@@ -288,7 +288,7 @@ ROWS: tuple[AddressName, ...] = (
     *_on("corpus", corpus.CORPUS, linked="always"),
     *_on("corpus", corpus.QUERY, corpora.WHERE, linked="on request"),
     *_on("corpus", corpora.HITS, corpora.PLACED, corpora.COLOURED, corpora.ALIKE, corpora.CLUSTERING),
-    *_on("corpus", corpora.CLUSTERS, corpora.SAMPLE, corpora.PART_COLUMN, corpora.PART, corpora.MEASURE),
+    *_on("corpus", corpora.CLUSTERS, corpora.LEAST, corpora.SAMPLE, corpora.PART_COLUMN, corpora.PART, corpora.MEASURE),
     *_on("corpus", corpora.LABELS, corpora.PROBE_TEXTS, corpora.POOLING),
     *_on("corpus", corpora.NEIGHBOUR_MODEL, corpora.NEIGHBOUR_COUNT, corpora.NEIGHBOUR_ROWS),
     *_on("corpus", corpus.HIT, corpus.GROUP, corpus.CLUSTER, corpus.FIRST_ROW, corpus.CHANGED_ROW),

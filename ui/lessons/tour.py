@@ -67,9 +67,9 @@ ORDER = (
     RUN_LESSON,
 )
 """The shipped lessons in their recommended order; the overview offers the first."""
-ADDRESS, OWN, TAKEN = "tour_address", "tour_own_values", "tour_taken"
+ADDRESS, OWN, STARTED = "tour_address", "tour_own_values", "tour_started"
 """Session keys: the last place in the address; what the lesson keeps, as the last step itself had it in the address; a
-lesson that is taken outside the presenter's frame."""
+lesson that was started outside the presenter's frame."""
 PANEL = "lessons_open"
 """Key of the panel with the list of lessons."""
 NAMES = ("lesson", "step", "try")
@@ -175,7 +175,7 @@ def step_bar(here: str, pages: Pages, again: str) -> None:
     if place.trial is None:
         st.session_state[OWN] = dict(place.carried_values())
     if not is_presenting():
-        st.session_state[TAKEN] = place.lesson.name
+        st.session_state[STARTED] = place.lesson.name
     with st.container(key="tour_bar", gap=None):
         lesson_card(_card(place, here, pages), "tour_card", again)
         help_text = "Ends the lesson, and restores your own text and view."
@@ -252,10 +252,10 @@ def end_tour() -> None:
     """
     if not is_open():  # a second click
         return
-    if is_presenting() and st.session_state.get(TAKEN) == st.session_state[TOUR][0]:
+    if is_presenting() and st.session_state.get(STARTED) == st.session_state[TOUR][0]:
         take((PRESENT,))
         return
-    st.session_state.pop(TAKEN, None)
+    st.session_state.pop(STARTED, None)
     followed = _place(*st.session_state.pop(TOUR)).view.page != visit().page
     presented = is_presenting()
     restore_texts(view_stays=followed)

@@ -101,8 +101,10 @@ def training_view(_: SharedModel, __: Ask, options: Options) -> Iterator[Part]:
         return
     st.button("Look again", icon=":material/refresh:", key="look_again", help="Takes checkpoints saved meanwhile.")
     run = SharedTraining(name)
-    yield Later(lambda: _followed(run, options))
-    yield from run_parts(run, partial(_ask, run))
+    if options.choice(FOLLOWED) == FOLLOWED.options[0]:
+        yield from run_parts(run, partial(_ask, run))
+    else:
+        yield Later(lambda: _followed(run, options))
     if options.choice(FOLLOWED) != FOLLOWED.options[2]:
         yield from _two(run)
 
@@ -131,13 +133,13 @@ def _ask(run: SharedTraining, question: Question[Any, Any], options: Options) ->
 
 def _followed(run: SharedTraining, options: Options) -> Iterator[Part]:
     """What the reader chooses to follow through the checkpoints; nothing is run before."""
-    nothing, text, labelled, _listed = FOLLOWED.options
+    text, labelled = FOLLOWED.options[1:3]
     chosen, ask = options.choice(FOLLOWED), partial(_ask, run)
     if chosen == text:
         yield from text_parts(run, ask, options)
     elif chosen == labelled:
         yield from _labels(run)
-    elif chosen != nothing:
+    else:
         show = partial(of_list, lambda listed, *_: states_parts(listed, run, ask), WRITE_TEXTS)
         yield Section((COMPARED_LIST,), show)
 

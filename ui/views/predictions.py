@@ -136,7 +136,7 @@ def _read_or_fitted(opened: SharedModel, ask: Ask, row: DeltaGenerator) -> Chose
         check_model(saved, model)
         return ChosenProbe(saved)
     if labelled is None:
-        wait_for_file("Labelled texts")
+        wait_for_file("Texts")
         end_page()
     missing = "Layers that are not done yet are missing."
     known = ask(questions.fitted_probes, questions.labelled_options(labelled, pooling, seed), (probe_figure, missing))
@@ -201,7 +201,7 @@ def labelled_texts(opened: SharedModel, check: reading.Check = reading.checked) 
     fitting = reading.fitting_set(reading.config_classes(opened.source.config))
     first = fitting.name if fitting is not None and fitting.name in SOURCES else SOURCES[0]
     sources = sorted(SOURCES, key=lambda each: each != first)
-    button = FILE.button("Labelled texts", str(stored(questions.LABELLED.key, first)))
+    button = FILE.button("Texts", str(stored(questions.LABELLED.key, first)))
     with st.popover(button, icon=":material/label:", key="labelled_box"), st.container(width=BOX):
         source = choice(questions.LABELLED, questions.LABELLED.label, sources, label_visibility="collapsed")
         words = "Another seed cuts the texts into other parts and shuffles the labels of the control task differently."
@@ -250,7 +250,7 @@ def _from_file(check: reading.Check) -> LabelledTexts | None:
     return reading.column_labels(table, column, check)
 
 
-MADE, SHOWN_AT_FIRST, TABLE_HEIGHT = "label_decisions", "label_decisions_shown", 330
+MADE, SHOWN_AT_FIRST = "label_decisions", "label_decisions_shown"
 """Session keys of the decisions of this session, and of those in the table when it was last opened."""
 DECISIONS = ("keep", "change", "drop")
 
@@ -261,7 +261,7 @@ def label_errors_view(opened: SharedModel, ask: Ask, options: Options) -> Iterat
     with row:
         labelled, seed = labelled_texts(opened, reading.checked_rows)
     if labelled is None:
-        wait_for_file("Labelled texts")
+        wait_for_file("Texts")
         end_page()
     listed = errors.label_options(labelled, {questions.SEED.key: str(seed)})
     with row:
@@ -303,7 +303,7 @@ def _decisions(result: LabelErrors, shown: Sequence[int], listed: Options, name:
         hide_index=True,
         placeholder="",
         alt="Labels that are likely wrong",
-        height="auto" if len(frame) < 9 else TABLE_HEIGHT,
+        height=answered.height_of(len(frame), len(every)),
         disabled=[column for column in frame.columns if column != "decision"],
         column_order=["decision", *(column for column in frame.columns if column != "decision")],
         column_config={
@@ -501,16 +501,17 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
         every = (options.pair,) * len(listed.texts) if options.pair and answered_by in OF_PAIRS else None
         of = questions.with_pairs(listed.texts, every if listed.pairs is None else listed.pairs, answered_by)
     known = answer(questions.text_answers, opened, of)
-    predictions, gold = known.result, None
+    predictions, scores = known.result, None
     shown = list(range(len(predictions.texts)))
     try:
-        gold = None if listed.gold is None else questions.scored_texts(known, listed.gold, opened.name)
+        scores = None if listed.gold is None else questions.scored_texts(known, listed.gold, opened.name)
     except TextError as error:  # the answers are shown without their scores
         yield Text(escape_markdown(str(error)), "warning")
-    if gold is not None:
-        yield from answered.confusion_parts(gold, opened.name)
-        shown = _shown(predictions, gold.result)
-    yield from answered.many_parts(opened.name, answered_by, predictions, None if gold is None else gold.result, shown)
+    if scores is not None:
+        yield from answered.confusion_parts(scores, opened.name)
+        shown = _shown(predictions, scores.result)
+    gold = listed.gold if scores is None else scores.result
+    yield from answered.many_parts(opened.name, answered_by, predictions, gold, shown)
     if listed.gold is None:
         yield Text(texts.NO_GOLD, "caption")
     if has_probe:
@@ -542,7 +543,7 @@ def calibration_view(opened: SharedModel, ask: Ask, options: Options) -> Iterato
         else:
             listed = text_list(task or "", reading.config_classes(of.source.config), "")
     if listed is None:
-        wait_for_file("Labelled texts" if by_probe else "Texts")
+        wait_for_file("Texts")
         end_page()
     probed = chosen.values if by_probe else {}
     show = partial(answered.calibration_parts, listed, None if by_probe else task, probed)

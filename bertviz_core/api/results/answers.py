@@ -147,8 +147,8 @@ class AnswerComparisonResult(Result[AnswerComparison]):
         self.figures = self.figures if data.gold is not None else self.figures[:1]
 
     @property
-    def agreement(self) -> float:
-        """Share of the texts with the same answer of both models, 0 to 1."""
+    def agreement(self) -> float | None:
+        """Share of the texts with the same answer of both models, 0 to 1; None for heads without a common label."""
         return self.data.agreement
 
     @checked

@@ -20,8 +20,8 @@ MAX_FITTED: dict[ClusterMethod, int] = {"k-means": 50_000, "HDBSCAN": 5_000}
 """Maximum number of rows for clustering: k-means takes some seconds, HDBSCAN, with quadratic time, half a minute."""
 MAX_CLUSTERS, FEW_CLUSTERS = 200, 10
 """Maximum and default number of k-means clusters."""
-FEWEST_ROWS = 20
-"""Default minimum cluster size of HDBSCAN."""
+FEWEST_ROWS, MOST_LEAST = (5, 20), 100
+"""Bounds of the default minimum cluster size of HDBSCAN, and the largest that is offered."""
 STARTS = 3
 """Number of random starts of k-means; the best is used."""
 EXAMPLES = 5
@@ -40,11 +40,16 @@ SAMPLE_NOTE = (
 FAR_NOTE = ", or to none where they are further from it than any row it was found on"
 
 
+def fewest_rows(rows: int) -> int:
+    """Default minimum cluster size of HDBSCAN: one in 50 rows, but 5, as in scikit-learn, for few of them."""
+    return min(max(rows // 50, FEWEST_ROWS[0]), FEWEST_ROWS[1])
+
+
 def corpus_clusters(
     vectors: Float[Vectors, "rows dimensions"],
     method: ClusterMethod = "k-means",
     count: int = FEW_CLUSTERS,
-    least: int = FEWEST_ROWS,
+    least: int = FEWEST_ROWS[1],
     seed: int = 0,
     progress: Progress | None = None,
     on_partial: Callable[[CorpusClusters], None] | None = None,

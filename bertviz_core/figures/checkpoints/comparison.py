@@ -271,10 +271,15 @@ def answers_compared_figure(answer_comparison: AnswerComparison) -> FigureSpec:
     """Answers of two models to the same texts, one against the other (--set other=MODEL; texts or none)."""
     compared = answer_comparison
     title = f"Answers to {counted(len(compared.texts), 'text')} — {compared.first} and {compared.second}"
-    agreement = f"the same answer to {compared.agreement:.1%}"
     sides = (f"first: {compared.first}", f"second: {compared.second}")
     draw = partial(confusion_cells, compared.labels, compared.confusion, sides, title)
-    return FigureSpec(title, f"{title}: {agreement}", draw, f"{title}: {agreement}")
+    words = f"{title}: {agreement_words(compared)}"
+    return FigureSpec(title, words, draw, words)
+
+
+def agreement_words(compared: AnswerComparison) -> str:
+    """How often both models give the same answer, to be said after a colon."""
+    return "no label in common" if compared.agreement is None else f"the same answer to {compared.agreement:.1%}"
 
 
 CKA, SHARED = "CKA", "nearest texts shared"

@@ -109,7 +109,7 @@ def temperature_words(label: CalibratedLabel) -> str:
     """What a temperature changes, in one sentence."""
     of, before, after = f" of {shortened(label.label, 40)}" if label.label else "", label.before, label.after
     fitted = label.scores.texts - before.texts
-    if label.temperature is None or after is None:
+    if label.temperature is None or after is None or label.change is None:
         return (
             f"No temperature{of} helps: on the random half of {fitted:,} texts where one is fitted, all answers are "
             "right, or equal probabilities of all classes have the least log loss."
@@ -120,8 +120,14 @@ def temperature_words(label: CalibratedLabel) -> str:
         f"loss {before.log_loss:.3f} → {after.log_loss:.3f}"
     )
     value = f"T = {decimals(label.temperature, 3)}, fitted on a random half of {counted(fitted, 'text')}"
-    if after.log_loss >= before.log_loss:
+    low, high = label.change
+    if low >= 0:
         return f"No temperature{of} helps: the log loss with {value}, is no lower {changes}."
+    if not high < 0:
+        chance = (
+            f"the 95% interval of the change of the log loss, {decimals(low, 3)} to {decimals(high, 3)}, contains 0"
+        )
+        return f"These texts do not show that a temperature{of} helps: with {value}, {chance}; {changes}."
     sure = "less" if label.temperature > 1 else "more"
     return f"A temperature{of} helps: {value}, makes answers {sure} sure and lowers the log loss {changes}."
 

@@ -15,7 +15,8 @@ from bertviz_core.predictions.probing.results import (
     CalibrationScores,
     TextPredictions,
 )
-from bertviz_core.predictions.probing.scores import AS_CLASSES, label_places
+from bertviz_core.predictions.probing.scores import AS_CLASSES, class_places, label_places, read_as_places
+from bertviz_core.predictions.probing.swaps import mean_intervals
 from bertviz_core.sentences.analysis.thresholds import wilson_interval
 from bertviz_core.text import counted, quoted
 
@@ -47,6 +48,9 @@ def calibration(predictions: TextPredictions, gold: Sequence[str], bins: int = B
     for row, at in enumerate(labelled.tolist()):
         has[row, list(known[at] or ())] = True
     notices += _check_labels(has, outputs, several)
+    parts = [part for each in gold for part in _parts(each)] if several else gold
+    if numbered := class_places(parts, outputs):
+        notices.append(read_as_places(numbered, outputs))
     wide = logits[labelled].astype(np.float64)
     if several:  # a label or not is a choice of two with the logits z and 0, whose softmax is the sigmoid of z
         labels = [
@@ -146,7 +150,13 @@ def _calibrated(
     fitted, tried = np.array_split(np.random.default_rng(seed).permutation(len(gold)), 2)
     temperature = fitted_temperature(logits[fitted], gold[fitted])
     before = _scores(label, logits[tried], gold[tried], bins)
-    after = None if temperature is None else _scores(label, logits[tried] / temperature, gold[tried], bins)
+    after, change = None, None
+    if temperature is not None:
+        cooled = logits[tried] / temperature
+        after = _scores(label, cooled, gold[tried], bins)
+        losses = _log_losses(cooled, gold[tried]) - _log_losses(logits[tried], gold[tried])
+        low, high = mean_intervals(losses[None, :, None])[1][:, 0, 0].tolist()
+        change = low, high
     return CalibratedLabel(
         label=label,
         scores=_scores(label, logits, gold, bins),
@@ -159,6 +169,7 @@ def _calibrated(
         temperature=temperature,
         before=before,
         after=after,
+        change=change,
     )
 
 
@@ -190,8 +201,15 @@ def _scores(
         ece=calibration_error(binned(event, happened, bins, by_mass=False)),
         ece_equal_mass=calibration_error(binned(event, happened, bins, by_mass=True)),
         brier=float((errors**2).sum(axis=1).mean()) / (2 if logits.shape[1] == 2 else 1),
-        log_loss=float(-logs[rows, gold].mean()),
+        log_loss=float(_log_losses(logits, gold).mean()),
     )
+
+
+def _log_losses(
+    logits: Float[np.ndarray, "texts classes"], gold: Int[np.ndarray, " texts"]
+) -> Float[np.ndarray, " texts"]:
+    losses: np.ndarray = -_log_softmax(logits)[np.arange(len(gold)), gold]
+    return losses
 
 
 def binned(

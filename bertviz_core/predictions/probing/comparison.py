@@ -72,6 +72,7 @@ def answer_comparison(
         probabilities=np.stack((first.scores, second.scores)),
         confusion=confusion,
         changed=np.flatnonzero(cells[0] != cells[1]),
+        common=len({*first.labels} & {*spelling.values()}),
         gold=compared,
         notices=tuple(dict.fromkeys(notices)),
     )

@@ -11,7 +11,7 @@ from jaxtyping import Int
 from bertviz_core.errors import Progress, TextError, no_progress
 from bertviz_core.predictions.classes import OUTSIDE, output_names, tag_predictions
 from bertviz_core.predictions.probing.results import TagError, TaggedSpan, TagScores, TokenLabels, WordTags
-from bertviz_core.predictions.probing.scores import label_places
+from bertviz_core.predictions.probing.scores import class_places, label_places, read_as_places
 from bertviz_core.predictions.run import HeadModel, row_outputs
 from bertviz_core.tables.columns import listed
 from bertviz_core.text import counted, quoted
@@ -117,8 +117,11 @@ def gold_names(tags: Tags, labels: Sequence[str], model: str) -> tuple[list[list
         raise TextError(
             f"No gold tag ({listed(unknown)}) is of the task head of {quoted(model)}; its labels are {listed(labels)}."
         )
-    lacking = f"The task head has no label for gold entities of {listed(unknown)}, so it misses them all."
-    return [[names[tag] for tag in row] for row in tags], [lacking] if unknown else []
+    numbered = class_places(every, labels)
+    notices = [read_as_places(numbered, labels)] if numbered else []
+    if unknown:
+        notices.append(f"The task head has no label for gold entities of {listed(unknown)}, so it misses them all.")
+    return [[names[tag] for tag in row] for row in tags], notices
 
 
 def _numbered(tag: str, labels: Sequence[str], model: str) -> str:

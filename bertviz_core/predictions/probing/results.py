@@ -309,13 +309,15 @@ class AnswerComparison(OfTwoModels):
     """Number of texts by answer of the first model (row) and of the second (column)."""
     changed: Int[np.ndarray, " changed"]
     """Indices of the texts with different answers, in the order of the texts."""
+    common: int
+    """Number of labels that both heads have; without one no answer can be the same."""
     gold: GoldComparison | None
     """Comparison with gold labels; None without them."""
 
     @property
-    def agreement(self) -> float:
-        """Share of the texts with the same answer of both models."""
-        return 1.0 - len(self.changed) / len(self.texts)
+    def agreement(self) -> float | None:
+        """Share of the texts with the same answer of both models; None for heads without a common label."""
+        return 1.0 - len(self.changed) / len(self.texts) if self.common else None
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -431,6 +433,8 @@ class CalibratedLabel:
     """Scores on the other half."""
     after: CalibrationScores | None
     """The same with the logits divided by T; None without T."""
+    change: tuple[float, float] | None
+    """95% t interval, over the texts of that half, by how much T changes the log loss; None without T."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

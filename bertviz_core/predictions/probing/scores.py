@@ -92,11 +92,11 @@ def gold_scores(predictions: TextPredictions, gold: Sequence[str]) -> GoldScores
 
 def without_gold(predictions: TextPredictions, scores: GoldScores) -> str:
     """Why no answer is right or wrong: no gold label is a class; "" if one is, or if there are no classes."""
-    given = dict.fromkeys(scores.gold[at] for at in scores.compared.tolist())
-    if not predictions.labels or given.keys() & set(predictions.labels):
+    labels = dict.fromkeys(scores.gold[at] for at in scores.compared.tolist())
+    if not predictions.labels or labels.keys() & set(predictions.labels):
         return ""
     return (
-        f"No gold label ({_named(list(given), 3)}) is a class of the task head ({_named(predictions.labels, 8)}), so "
+        f"No gold label ({_named(list(labels), 3)}) is a class of the task head ({_named(predictions.labels, 8)}), so "
         f"no answer is right or wrong. {AS_CLASSES}"
     )
 
@@ -174,10 +174,7 @@ def _spelled(gold: Sequence[str], labels: Sequence[str]) -> tuple[list[str], lis
     if not labels:
         return [_plain(label) for label in stripped], []
     if places := class_places(stripped, labels):
-        first = min(places, key=lambda label: places[label])
-        words = f"{shortened(escape_controls(first), 40)} is {quoted(labels[places[first]], 40)}"
-        notice = f"The gold labels are read as the classes' places: {words}."
-        return [labels[places[label]] if label else "" for label in stripped], [notice]
+        return [labels[places[label]] if label else "" for label in stripped], [read_as_places(places, labels)]
     by_name = classes_by_name(labels)
     unknown = Counter(label for label in stripped if label and label.casefold() not in by_name)
     spelled = [by_name.get(label, by_name.get(label.casefold(), label)) for label in stripped]
@@ -197,6 +194,13 @@ def class_places(gold: Iterable[str], labels: Sequence[str]) -> dict[str, int]:
     places = {label: _place(label, len(labels), numbers) for each in gold if (label := each.strip())}
     known = {label: place for label, place in places.items() if place is not None and label.casefold() not in by_name}
     return known if len(known) == len(places) else {}
+
+
+def read_as_places(places: Mapping[str, int], labels: Sequence[str]) -> str:
+    """Which class each of these gold labels stands for, as `class_places` reads them, in one sentence."""
+    first = sorted(places, key=lambda label: places[label])[:3]
+    words = [f"{shortened(escape_controls(label), 40)} is {quoted(labels[places[label]], 40)}" for label in first]
+    return f"The gold labels are read as the classes' places: {', '.join(words)}{', ...' * (len(places) > len(first))}."
 
 
 def label_places(gold: Iterable[str], labels: Sequence[str]) -> dict[str, int]:

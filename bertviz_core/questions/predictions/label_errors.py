@@ -19,7 +19,7 @@ from bertviz_core.predictions.probing.label_errors import (
 )
 from bertviz_core.predictions.probing.reading import checked_rows, config_classes, example_set, typed_labels
 from bertviz_core.predictions.probing.results import LabelErrors, LabelledTexts
-from bertviz_core.predictions.probing.scores import fold_count, out_of_fold
+from bertviz_core.predictions.probing.scores import class_places, fold_count, out_of_fold, read_as_places
 from bertviz_core.predictions.probing.table import text_predictions
 from bertviz_core.predictions.run import stored_tasks
 from bertviz_core.questions.opened import Opened, answered
@@ -37,8 +37,6 @@ IN_SAMPLE = (
     "The probabilities are those of the model's own task head: where it was trained on these texts, it has learned "
     "their labels, too, and finds fewer of the wrong ones than a probe that has not seen them."
 )
-
-
 OF_NEAREST = "The nearest texts are by sentence vectors, which the head does not read."
 
 
@@ -158,8 +156,9 @@ def label_probabilities(opened: Opened, options: Options, job: Job[LabelProbabil
                 f"The task head of {quoted(opened.name)} gives no probabilities of classes that exclude each other; "
                 "take those of a probe."
             )
-        classes, notices = predictions.labels, (IN_SAMPLE, *predictions.notices)
-        known = replace(known, notices=(" ".join((OF_NEAREST, *known.notices)),))
+        classes = predictions.labels
+        numbered = class_places(labelled.labels, classes)
+        notices = (IN_SAMPLE, *([read_as_places(numbered, classes)] if numbered else ()), *predictions.notices)
         gold = head_places(labelled, classes, opened.name)
         probabilities = np.asarray(predictions.probabilities, dtype=np.float64)
     else:
@@ -181,6 +180,7 @@ def label_errors(opened: Opened, options: Options) -> Answer[LabelErrors]:
     suggested = likely_labels(probabilities, gold, joint)[places]
     both = np.stack([gold[places], suggested], axis=1)
     neighbours, cosines = label_neighbours(known.result.vectors, gold, places, both)
+    of_nearest = (OF_NEAREST,) if options.choice(PROBABILITIES_FROM) == HEAD and len(places) else ()
     result = LabelErrors(
         model=opened.source.name,
         source=labelled.name,
@@ -198,7 +198,7 @@ def label_errors(opened: Opened, options: Options) -> Answer[LabelErrors]:
         suggested=suggested,
         neighbours=neighbours,
         cosines=cosines,
-        notices=known.notices,
+        notices=(*of_nearest, *known.notices),
     )
     return replace(answered(opened, result, result.notices, label_errors=result), texts=labelled.texts)
 

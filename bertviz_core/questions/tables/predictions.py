@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.figures.checkpoints.comparison import slices_frame
+from bertviz_core.figures.checkpoints.comparison import agreement_words, slices_frame
 from bertviz_core.figures.sentences.ranking import (
     answer_logits,
     equal_words,
@@ -452,7 +452,7 @@ def _compared_keys(compared: AnswerComparison) -> dict[str, Any]:
     return {
         **fields(compared, "first second"),
         "texts": len(compared.texts),
-        **fields(compared, "agreement labels confusion changed"),
+        **fields(compared, "agreement common labels confusion changed"),
         **scores,
         "answers": records(answer_comparison_frame(compared)),
         "notices": compared.notices,
@@ -468,7 +468,7 @@ def _compared_lines(compared: AnswerComparison) -> list[str]:
     """The scores with their differences, one model's answers against the other's, and the texts that changed."""
     count = counted(len(compared.texts), "text")
     names = escape_controls(f"{compared.first} and {compared.second}")
-    lines = [f"answers of {names} to {count}: the same to {compared.agreement:.1%}"]
+    lines = [f"answers of {names} to {count}: {agreement_words(compared)}"]
     if compared.gold is not None:
         gold = compared.gold
         rows = [_score_row("accuracy", gold.accuracy), _score_row("macro-F1", gold.macro_f1)]

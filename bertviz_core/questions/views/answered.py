@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -123,8 +123,8 @@ SHOWN = Param("many_shown", "text", "the part of the list that is shown", label=
 """It is in no address, since it means nothing without the list."""
 LONGEST_NAME, MOST_LABELS = 40, 20
 """Most characters of a class in a sentence, and most classes with a column of their own."""
-HEIGHT, FEW = 330, 8
-"""Pixels of a table, which is scrolled, and the most rows of a table without scrolling."""
+HEIGHT, FEW, LEAST_TALL = 330, 8, 5
+"""Pixels of a table that is scrolled, most rows of one that is not, and rows for which part of a list has room."""
 SHARES = ("answered", "accuracy", "low", "high")
 """Columns of the coverage that are shares."""
 VIEW_OF_TASK = {
@@ -173,9 +173,9 @@ def text_lines(name: str, table: SentenceTable) -> TextList:
     return TextList(name, texts, gold, notices=table.notices)
 
 
-def _table_of(frame: "pd.DataFrame", alt: str, key: str, opens: Param, formats: Mapping[str, str]) -> Table:
-    height: int | Literal["auto"] = "auto" if len(frame) <= FEW else HEIGHT
-    return Table(frame, alt, height, formats=formats, key=key, opens=opens.key)
+def height_of(rows: int, every: int) -> int:
+    """Pixels of a table with some of all rows; those of few rows differ little, so that what is below hardly moves."""
+    return HEIGHT if rows > FEW else 38 + 35 * max(rows, min(every, LEAST_TALL))
 
 
 def _one_of(param: Param, count: int) -> Param:
@@ -211,14 +211,16 @@ def answers_parts(opened: Opened, ask: Ask, other: str, listed: TextList) -> Ite
         yield Figure.of(scores_compared_figure, answer, f"scores {names}")
     else:
         changed = Metric("Changed", f"{len(compared.changed):,}", "Texts with different answers.")
-        yield Metrics([Metric("Same answer", f"{compared.agreement:.1%}", "Of all texts."), changed])
+        if same := _same(compared, "Of all texts."):
+            yield Metrics([*same, changed])
         yield Text(NO_LABELS, "caption")
     yield Text(escape_markdown(f"{counted(len(compared.texts), 'text')} {listed.name}."), "caption")
     yield Notices((*listed.notices, *answer.notices), "caption")
     yield Figure.of(answers_compared_figure, answer, f"answers {names}")
     columns = [] if listed.table is None else [f"{BY_COLUMN}{name}" for name in listed.table.frame.columns]
     by = replace(BY, values=lambda *_: [TOGETHER, LENGTH, BY_WORD, *columns])
-    yield Section((by, BY_THIS), partial(_sliced, compared, listed, other))
+    params = (by, BY_THIS) if compared.common or compared.gold is not None else ()
+    yield Section(params, partial(_sliced, compared, listed, other))
     yield Explained("checkpoint_answered", ANSWERS, library_lines(compared_answers, opened, options))
 
 
@@ -287,9 +289,13 @@ def _scores(compared: AnswerComparison, gold: GoldComparison) -> Iterator[Part]:
         Metric("Mended", f"{len(gold.mended):,}", "The first model is wrong, the second right."),
         Metric("Broken", f"{len(gold.broken):,}", "The first model is right, the second wrong."),
         Metric("McNemar's p", p_value, "Exact test of equal accuracy."),
-        Metric("Same answer", f"{compared.agreement:.1%}", "Of all texts, right or wrong."),
+        *_same(compared, "Of all texts, right or wrong."),
     )
     yield Text(f"Accuracy changes by **{interval_words(accuracy)}**. {verdict(gold)}")
+
+
+def _same(compared: AnswerComparison, of: str) -> list[Metric]:
+    return [] if compared.agreement is None else [Metric("Same answer", f"{compared.agreement:.1%}", of)]
 
 
 def verdict(gold: GoldComparison) -> str:
@@ -305,7 +311,7 @@ def verdict(gold: GoldComparison) -> str:
 def _sliced(
     compared: AnswerComparison, listed: TextList, other: str, opened: Opened, ask: Ask, options: Options
 ) -> Iterator[Part]:
-    divided, word = options.get(BY.key), options.get(BY_THIS.key)
+    divided, word = options.get(BY.key, TOGETHER), options.get(BY_THIS.key)
     slices: dict[str, set[int]] = {}
     if divided != TOGETHER and (divided != BY_WORD or word):
         by, values = (f"{WORD}{word}" if divided == BY_WORD else divided), None
@@ -349,7 +355,8 @@ def _listed(
     yield TableFiles(lambda: frame, "checkpoint_answered", f"answers {compared.first} {compared.second}")
     formats = {"first probability": "%.3f", "second probability": "%.3f"}
     alt = "The texts with the answers of both models"
-    yield _table_of(frame, alt, "answers_table", OPENED, formats)
+    height = height_of(len(frame), len(compared.texts))
+    yield Table(frame, alt, height, formats=formats, key="answers_table", opens=OPENED.key)
     models = {"first": opened.name, **({} if second is None else {"second": second})}
     yield Section((_one_of(OPENED, len(places)),), partial(_compared_text, compared, places, models))
 
@@ -380,7 +387,7 @@ def confusion_parts(gold: Answer[GoldScores], name: str) -> Iterator[Part]:
     scores = gold.result
     texts = f"Of {counted(len(scores.compared), 'text')} with a gold label"
     words = f"{texts}: accuracy **{scores.accuracy:.1%}**, macro-F1 **{scores.macro_f1:.1%}**."
-    yield Notices(scores.notices)
+    yield Notices(scores.notices, "notice")
 
     def part(row: int, column: int) -> str | None:
         there = max(row, column) < len(scores.classes) and scores.confusion[row, column]
@@ -426,17 +433,18 @@ def part_words(part: str, count: int, classes: Sequence[str]) -> str:
 
 
 def many_parts(
-    name: str, answered_by: str, predictions: TextPredictions, scores: GoldScores | None, shown: Sequence[int]
+    name: str, by: str, predictions: TextPredictions, gold: GoldScores | Sequence[str] | None, shown: Sequence[int]
 ) -> Iterator[Part]:
-    """The table of the shown texts, its files, and one of the texts."""
-    frame = answers_frame(predictions, scores).iloc[list(shown)]
+    """The table of the shown texts, its files, and one of them; `gold` has labels alone where none is a class."""
+    frame, scores = answers_frame(predictions, gold).iloc[list(shown)], gold if isinstance(gold, GoldScores) else None
     yield Text(_counts(predictions, scores, shown))
     shares = [each for each in map(str, frame.columns) if each == "probability" or each.startswith("p(")]
     formats = dict.fromkeys(shares, "%.3f")
-    yield _table_of(frame, "The texts with their answers", "many_table", MANY_OPENED, formats)
-    yield TableFiles(lambda: frame, "predictions_several", f"predictions {answered_by} {name}")
+    alt, height = "The texts with their answers", height_of(len(frame), len(predictions.texts))
+    yield Table(frame, alt, height, formats=formats, key="many_table", opens=MANY_OPENED.key)
+    yield TableFiles(lambda: frame, "predictions_several", f"predictions {by} {name}")
     if shown:
-        show = partial(_answered_text, name, answered_by, predictions, scores, shown)
+        show = partial(_answered_text, name, by, predictions, scores, shown)
         yield Section((_one_of(MANY_OPENED, len(shown)),), show)
 
 
@@ -452,7 +460,7 @@ def _counts(predictions: TextPredictions, scores: GoldScores | None, shown: Sequ
     return f"**{part}** — answers to all: {escape_markdown(every)}."
 
 
-def answers_frame(predictions: TextPredictions, scores: GoldScores | None) -> "pd.DataFrame":
+def answers_frame(predictions: TextPredictions, gold: GoldScores | Sequence[str] | None) -> "pd.DataFrame":
     """One row per text: answer, its probability, the gold label, whether it is right, and the probability of labels."""
     columns: dict[str, object] = {"text": list(predictions.texts)}
     if predictions.pairs is not None:
@@ -462,10 +470,11 @@ def answers_frame(predictions: TextPredictions, scores: GoldScores | None) -> "p
         columns["probability"] = predictions.scores.astype(float)
     if predictions.null_differences is not None:
         columns["null difference"] = predictions.null_differences
-    if scores is not None:
-        columns["gold label"] = list(scores.gold)
-        right = dict.fromkeys(scores.compared.tolist(), "yes") | dict.fromkeys(scores.mistakes.tolist(), "no")
-        columns["right"] = [right.get(at, "") for at in range(len(scores.gold))]
+    if gold is not None:
+        columns["gold label"] = list(gold.gold if isinstance(gold, GoldScores) else gold)
+    if isinstance(gold, GoldScores):
+        right = dict.fromkeys(gold.compared.tolist(), "yes") | dict.fromkeys(gold.mistakes.tolist(), "no")
+        columns["right"] = [right.get(at, "") for at in range(len(gold.gold))]
     if predictions.probabilities is not None and len(predictions.labels) <= MOST_LABELS:
         for place, label in enumerate(predictions.labels):
             columns[f"p({label})"] = predictions.probabilities[:, place].astype(float)
@@ -519,7 +528,7 @@ def calibration_parts(
     answer = ask(calibration, of)
     yield Section(CALIBRATION_SHOWN[1:] if probed else CALIBRATION_SHOWN, partial(_calibrated, of))
     yield Text(escape_markdown(scores_words(answer.result)))
-    yield Notices((*listed.notices, *answer.notices), "caption")
+    yield Notices((*listed.notices, *answer.notices), "notice")
 
 
 def _calibrated(of: Options, opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:

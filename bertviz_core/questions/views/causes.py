@@ -348,9 +348,11 @@ def several_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 
 def removed_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The heads of a greedy search or of the reader's choice, removed together."""
-    if not _is_searched(opened, options):
+    own_choice = not _is_searched(opened, options)
+    if own_choice and options.names(REMOVED.key):
         yield from _chosen_view(opened, ask, options)
         return
+    choose = [Text("Choose the heads to remove above. Until then these are the heads of a greedy search.", "notice")]
     options = options.only(*ablation_curves.params)
     answer = ask(ablation_curves, options)
     greedy = answer.result.greedy
@@ -358,7 +360,12 @@ def removed_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         removal_figure,
         answer,
         f"removal {greedy.kind} {opened.name}",
-        below=[*_joint_parts(greedy), Text(CURVES, "caption"), Notices(answer.notices, "caption")],
+        below=[
+            *(choose if own_choice else ()),
+            *_joint_parts(greedy),
+            Text(CURVES, "caption"),
+            Notices(answer.notices, "caption"),
+        ],
         **explained(OF_REMOVAL, ablation_curves, opened, options),
     )
 
@@ -366,9 +373,6 @@ def removed_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
 def _chosen_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     """The heads of the reader's choice, removed together."""
     names, heads = options.names(REMOVED.key), _heads(opened, options)
-    if not names:
-        yield Text("Choose the heads to remove above.", "notice")
-        return
     each = layers_and_heads(opened)[1]
     places = named_places([divmod(heads.index(name), each) for name in names])
     options = replace(options, values={**options.values, REMOVED.key: places}).only(*joint_ablation.params)

@@ -310,7 +310,7 @@ def no_duplicates(groups: DuplicateGroups, lower: bool) -> str:
 
 def clusters_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[Part]:
     """Clusters with their most typical rows."""
-    chosen, corpus = options.only(corpora.CLUSTERING, corpora.CLUSTERS), opened.corpus
+    chosen, corpus = options.only(corpora.CLUSTERING, corpora.CLUSTERS, corpora.LEAST), opened.corpus
     answer = ask(corpora.corpus_clusters, chosen, (figures.clusters_figure, ONE_START))
     clusters, method = answer.result, options.get(corpora.CLUSTERING.key)
     none = int((clusters.labels < 0).sum())
@@ -491,7 +491,7 @@ VIEWS = (
     View("Search", (QUERY, corpora.WHERE, corpora.HITS), search_view),
     View("Map", (corpora.PLACED, corpora.COLOURED), map_view),
     View("Near duplicates", (corpora.ALIKE,), duplicates_view),
-    View("Clusters", (corpora.CLUSTERING, corpora.CLUSTERS), clusters_view),
+    View("Clusters", (corpora.CLUSTERING, corpora.CLUSTERS, corpora.LEAST), clusters_view),
     View(
         "Heads",
         (replace(corpora.MEASURE, values=lambda *_: figures.MEASURE_LABELS), corpora.PART_COLUMN, corpora.SAMPLE),

@@ -78,7 +78,8 @@ FOLLOWED = Param(
     "choice",
     "what every checkpoint of the run is run on",
     ("nothing", "the text", "labelled texts", "a list of texts"),
-    "Run every checkpoint on",
+    "At every checkpoint",
+    shown=lambda value: "log and movement" if value == "nothing" else value,
     applies=lambda _, options: bool(options.get(TRAINING.key)),
     parts=True,
 )

@@ -96,7 +96,7 @@ def test_the_lines_have_the_scores_and_name_the_changed_texts(run: Command, two:
     code, out, _ = run(two.first, two.second, "--file", str(two.table), "--column", "sentence", "--gold", "right")
     assert code == 0
     agreement = accuracy_score(two.one, two.other)
-    assert f"to 64 texts: the same to {agreement:.1%}" in out
+    assert f"to 64 texts: the same answer to {agreement:.1%}" in out
     (accuracy,) = [line for line in out.splitlines() if line.startswith("accuracy ")]
     assert accuracy.split()[1:3] == [f"{accuracy_score(GOLD[1:], each[1:]):.4f}" for each in (two.one, two.other)]
     right = [

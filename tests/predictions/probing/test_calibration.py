@@ -13,7 +13,7 @@ import pytest
 import torch
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, softmax
-from scipy.stats import binomtest
+from scipy.stats import binomtest, ttest_1samp
 from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss
@@ -311,10 +311,30 @@ def test_how_sure_right_and_wrong_answers_are_is_their_mean_probability() -> Non
 
 
 def test_a_temperature_that_raises_the_log_loss_of_the_other_half_does_not_help() -> None:
-    label = calibration(predictions(made(3)[0]), list(np.array(list("abc"))[made(3)[1]])).labels[0]
-    assert label.after is not None
+    logits, gold = made(3, 1000)
+    label = calibration(predictions(logits), ["abc"[place] for place in gold]).labels[0]
     assert "A temperature helps: T = " in temperature_words(label)
-    assert "fitted on a random half of 106 texts" in temperature_words(label)
-    worse = replace(label, after=replace(label.after, log_loss=label.before.log_loss + 1))
-    assert temperature_words(worse).startswith("No temperature helps")
+    assert "fitted on a random half of 500 texts" in temperature_words(label)
+    assert temperature_words(replace(label, change=(0.1, 0.2))).startswith("No temperature helps")
+    unclear = temperature_words(replace(label, change=(-0.1, 0.2)))
+    assert unclear.startswith("These texts do not show that a temperature helps: ")
+    assert "log loss, −0.100 to 0.200, contains 0" in unclear
     assert temperature_words(replace(label, temperature=None)).startswith("No temperature helps")
+
+
+def test_the_change_of_the_log_loss_has_the_t_interval_of_scipy() -> None:
+    logits, gold = made(3)
+    label = calibration(predictions(logits), ["abc"[place] for place in gold]).labels[0]
+    assert label.temperature is not None
+    assert label.change is not None
+    tried = np.array_split(np.random.default_rng(0).permutation(len(gold)), 2)[1]
+    logs = [log_softmax(logits[tried].astype(float) / by, axis=1) for by in (1.0, label.temperature)]
+    before, after = (-each[np.arange(len(tried)), gold[tried]] for each in logs)
+    expected = ttest_1samp(after - before, 0).confidence_interval(0.95)
+    np.testing.assert_allclose(label.change, (expected.low, expected.high), rtol=1e-9)
+
+
+def test_gold_labels_that_are_places_are_named_with_their_classes() -> None:
+    logits, gold = made(3)
+    notices = calibration(predictions(logits), [str(place) for place in gold]).notices
+    assert notices == ("The gold labels are read as the classes' places: 0 is 'a', 1 is 'b', 2 is 'c'.",)

@@ -9,6 +9,7 @@ from scipy.stats import binomtest, bootstrap
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 
 from bertviz_core.errors import TextError
+from bertviz_core.figures.checkpoints.comparison import agreement_words
 from bertviz_core.predictions.probing import comparison
 from bertviz_core.predictions.probing.comparison import RESAMPLES, answer_comparison, mcnemar_p
 from bertviz_core.predictions.probing.results import GoldComparison, TextPredictions
@@ -132,6 +133,13 @@ def test_the_same_model_twice_has_exact_zeros_and_says_so() -> None:
         assert (score.difference, score.low, score.high) == (0, 0, 0)
     assert (same.agreement, same.gold.mcnemar_p, len(same.changed)) == (1, 1, 0)
     assert same.notices == ("The same model twice: every difference is exactly 0.",)
+
+
+def test_heads_without_a_common_label_have_no_share_of_same_answers() -> None:
+    other = predictions(["joy", "fear"], ("joy", "fear"), "b")
+    found = answer_comparison(predictions(["POSITIVE", "NEGATIVE"]), other)
+    assert (found.common, found.agreement) == (0, None)
+    assert agreement_words(found) == "no label in common"
 
 
 def test_labels_meet_by_name_in_any_capitals_and_those_of_one_model_are_named() -> None:

@@ -15,7 +15,6 @@ from ui.lessons.library import PARAMETER, RESERVED
 
 COMMANDS_ALONE = {
     ("corpus", "reader"): "the page reads the texts with the model on the left",
-    ("corpus", "least"): "the page makes clusters of any size",
     ("checkpoint", "paired"): "the page reads second texts from a column of the file",
     ("checkpoint", "with_gold"): "the page reads labels from lines with a tab, or from a column of the file",
     ("predictions", "paired"): "the page reads second texts from a column of the file",

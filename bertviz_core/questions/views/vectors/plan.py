@@ -23,9 +23,8 @@ def plan_used(opened: Opened, plan: SentencePlan) -> Iterator[Part]:
     if (plan.pooling, plan.layer, plan.prompt) != (own.pooling, own.layer, own.prompt):
         prompt = {PROMPT.key: texts.prompt_name(own, own.prompt)} if prompt_texts(opened) else {}
         values = {POOLING.key: OWN, STATE.key: str(opened.loaded.num_hidden_layers - 1), **prompt}
-        chosen = f"{plan.reason} The model's own vectors: {own.reason}"
-        button = Button("Take the model's own", "own_vectors", values)
-        yield Row([Text(escape_markdown(chosen), "notice"), button])
+        words = f"**Not the model's own vectors.** {escape_markdown(plan.reason)}"
+        yield Row([Text(words, "caption"), Button("Take the model's own", "own_vectors", values)])
     else:
         yield Text(escape_markdown(plan.reason), "caption")
     yield Notices(plan.notices)
