@@ -343,6 +343,7 @@ def picture_count(views: PinnedViews) -> int:
 def slide_maker(views: PinnedViews) -> Callable[[Progress], bytes]:
     """A function that writes the slides of the pinned views, as a PPTX file; it needs no session.
 
+    A title has a slide of its own before them, and a summary one behind them.
     It is called with a `Progress` of the pictures, and raises BertvizError where python-pptx or a browser is missing.
     """
     lesson, theme = views.lesson(), _theme()
@@ -350,6 +351,8 @@ def slide_maker(views: PinnedViews) -> Callable[[Progress], bytes]:
         ReportSlide(pin.step.title, _report_note(pin), _figures(number, pin), (_address(pin),))
         for number, pin in enumerate(views.pins, start=1)
     ]
+    cover = [ReportSlide(views.title, lesson.author or "")] if views.title else []
+    slides = [*cover, *slides, *([ReportSlide("In short", lesson.summary)] if lesson.summary else [])]
 
     def make(progress: Progress) -> bytes:
         require_slides()

@@ -303,7 +303,7 @@ def _decisions(result: LabelErrors, shown: Sequence[int], listed: Options, name:
         hide_index=True,
         placeholder="",
         alt="Labels that are likely wrong",
-        height=answered.height_of(len(frame), len(every)),
+        height="auto" if len(frame) <= answered.FEW else answered.HEIGHT,
         disabled=[column for column in frame.columns if column != "decision"],
         column_order=["decision", *(column for column in frame.columns if column != "decision")],
         column_config={

@@ -23,7 +23,7 @@ from bertviz_core.text import counted, escape_controls
 HEIGHT = 400
 MOST_NAMED = 30
 """Maximum number of class names beside a confusion matrix; of more, every second or third is shown."""
-FEW = 5
+FEW = 12
 ROW, AROUND, BAR, LONGEST = 34, 170, 170, 130
 """Pixels: height of a row of the matrix, margins, width of colour bar and axis title, maximum width of a class name."""
 LONGEST_SIDE = 260
@@ -93,14 +93,16 @@ def confusion_cells(
     most = float(cells.max())
     bar = colour_bar("texts", 0, most)
     if most <= FEW:  # integer ticks: counts have no fractions
-        bar |= {"tickvals": list(range(int(most) + 1)), "ticktext": [str(each) for each in range(int(most) + 1)]}
+        step = max(1, -(-int(most) // 5))
+        ticks = [*range(0, int(most) - step // 2, step), int(most)]
+        bar |= {"tickvals": ticks, "ticktext": list(map(str, ticks))}
     room = (theme.pixels - beside - BAR, inside) if count <= MOST_NAMED else (0.0, 0.0)
     hover = f"{rows} %{{y}}, {columns} %{{x}}: %{{z:,.0f}} texts"
     add_cells(figure, cells, ",.0f", sequential(theme), (0.0, most), room, "texts", hover, colorbar=bar)
     step = -(-count // MOST_NAMED)
-    ticks: dict[str, Any] = {"tickvals": list(range(0, count, step)), "ticktext": names[::step], "showgrid": False}
-    figure.update_xaxes(title=columns, **ticks)
-    figure.update_yaxes(title=upright, autorange="reversed", **ticks)
+    names_at: dict[str, Any] = {"tickvals": list(range(0, count, step)), "ticktext": names[::step], "showgrid": False}
+    figure.update_xaxes(title=columns, **names_at)
+    figure.update_yaxes(title=upright, autorange="reversed", **names_at)
     return even_axes(figure, theme)
 
 

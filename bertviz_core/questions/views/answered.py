@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -123,8 +123,8 @@ SHOWN = Param("many_shown", "text", "the part of the list that is shown", label=
 """It is in no address, since it means nothing without the list."""
 LONGEST_NAME, MOST_LABELS = 40, 20
 """Most characters of a class in a sentence, and most classes with a column of their own."""
-HEIGHT, FEW, LEAST_TALL = 330, 8, 5
-"""Pixels of a table that is scrolled, most rows of one that is not, and rows for which part of a list has room."""
+HEIGHT, FEW = 330, 8
+"""Pixels of a table, which is scrolled, and the most rows of a table without scrolling."""
 SHARES = ("answered", "accuracy", "low", "high")
 """Columns of the coverage that are shares."""
 VIEW_OF_TASK = {
@@ -173,9 +173,9 @@ def text_lines(name: str, table: SentenceTable) -> TextList:
     return TextList(name, texts, gold, notices=table.notices)
 
 
-def height_of(rows: int, every: int) -> int:
-    """Pixels of a table with some of all rows; those of few rows differ little, so that what is below hardly moves."""
-    return HEIGHT if rows > FEW else 38 + 35 * max(rows, min(every, LEAST_TALL))
+def _table_of(frame: "pd.DataFrame", alt: str, key: str, opens: Param, formats: Mapping[str, str]) -> Table:
+    height: int | Literal["auto"] = "auto" if len(frame) <= FEW else HEIGHT
+    return Table(frame, alt, height, formats=formats, key=key, opens=opens.key)
 
 
 def _one_of(param: Param, count: int) -> Param:
@@ -355,8 +355,7 @@ def _listed(
     yield TableFiles(lambda: frame, "checkpoint_answered", f"answers {compared.first} {compared.second}")
     formats = {"first probability": "%.3f", "second probability": "%.3f"}
     alt = "The texts with the answers of both models"
-    height = height_of(len(frame), len(compared.texts))
-    yield Table(frame, alt, height, formats=formats, key="answers_table", opens=OPENED.key)
+    yield _table_of(frame, alt, "answers_table", OPENED, formats)
     models = {"first": opened.name, **({} if second is None else {"second": second})}
     yield Section((_one_of(OPENED, len(places)),), partial(_compared_text, compared, places, models))
 
@@ -440,8 +439,7 @@ def many_parts(
     yield Text(_counts(predictions, scores, shown))
     shares = [each for each in map(str, frame.columns) if each == "probability" or each.startswith("p(")]
     formats = dict.fromkeys(shares, "%.3f")
-    alt, height = "The texts with their answers", height_of(len(frame), len(predictions.texts))
-    yield Table(frame, alt, height, formats=formats, key="many_table", opens=MANY_OPENED.key)
+    yield _table_of(frame, "The texts with their answers", "many_table", MANY_OPENED, formats)
     yield TableFiles(lambda: frame, "predictions_several", f"predictions {by} {name}")
     if shown:
         show = partial(_answered_text, name, by, predictions, scores, shown)

@@ -76,3 +76,12 @@ def test_what_the_rows_are_fits_beside_them(name: str) -> None:
     )
     margin = figure.layout.margin
     assert text_width(figure.layout.yaxis.title.text, TEXT_SIZE) <= figure.layout.height - margin.t - margin.b
+
+
+@pytest.mark.parametrize("most", range(13))
+def test_counts_have_whole_numbers_beside_their_colours(most: int) -> None:
+    cells = np.array([[most, 0], [0, 0]])
+    figure = confusion_cells(("no", "yes"), cells, ("gold", "answer"), "Answers", theme_named("light"))
+    ticks = [int(each) for each in figure.data[0].colorbar.ticktext]
+    assert ticks == list(figure.data[0].colorbar.tickvals) == sorted(set(ticks))
+    assert {0, most} == {ticks[0], ticks[-1]}
