@@ -30,7 +30,7 @@ def escape_controls(text: str) -> str:
     """The text with control and direction characters replaced by codes such as U+202E."""
     only_joiners = all(character in JOINERS for character in text)
     return "".join(
-        _code(character) if _is_hidden(character) and (only_joiners or character not in JOINERS) else character
+        f"U+{ord(character):04X}" if _is_hidden(character) and (only_joiners or character not in JOINERS) else character
         for character in text
     )
 
@@ -174,10 +174,6 @@ def first_line(error: Exception, names: Mapping[str, str] | None = None) -> str:
 
 def _is_hidden(character: str) -> bool:
     return unicodedata.category(character) in ESCAPED_CATEGORIES
-
-
-def _code(character: str) -> str:
-    return f"U+{ord(character):04X}"
 
 
 _WORD_JOINER = "\u2060"

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 from bertviz_core.architecture.cost import windows
-from bertviz_core.architecture.results import LM_HEAD, NEXT_TOKEN, Design, DesignKind, ModelFacts, Order, Window
+from bertviz_core.architecture.results import LM_HEAD, NEXT_TOKEN, Design, DesignKind, ModelFacts, Order
 from bertviz_core.lazy_imports import torch, transformers
 from bertviz_core.models.families import family
 from bertviz_core.models.skeleton import has_bidirectional_masks_alone, is_stateful
@@ -58,17 +58,13 @@ def design_of(model: "transformers.PreTrainedModel", ledger: Ledger, facts: Mode
         mixes=not family(ledger.model_type).has_attention or is_stateful(model),
         local_layers=len(local),
         order=_order(facts),
-        window=_most_common(local),
+        window=Counter(local).most_common(1)[0][0] if local else None,
         encoder_norm=_ends_with_norm(facts, ledger, kind, "encoder"),
         decoder_norm=_ends_with_norm(facts, ledger, kind, "decoder"),
         pooler=pooler,
         head=head,
         output=output,
     )
-
-
-def _most_common(local: list[Window]) -> Window | None:
-    return Counter(local).most_common(1)[0][0] if local else None
 
 
 def _ends_with_norm(facts: ModelFacts | None, ledger: Ledger, kind: DesignKind, stack: str) -> bool:

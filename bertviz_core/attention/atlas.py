@@ -74,7 +74,8 @@ def attention_atlas(
             trace, selection, source, norms, max_side, draws_sink(trace, options)
         )
         _report(progress, layer, batch, measures.shape)
-    return AttentionAtlas(options, *axes, thumbnails, rows, columns, _head_measures(measures))
+    of_each = (np.ascontiguousarray(measures[..., which]) for which in range(len(MEASURES)))
+    return AttentionAtlas(options, *axes, thumbnails, rows, columns, HeadMeasures(*of_each))
 
 
 def pooled_map(
@@ -188,10 +189,6 @@ def mean_measures(sums: Float[np.ndarray, " measures"], queries: int, keys: int)
     means = (sums / max(queries, 1)).astype(np.float32)
     means[0] = np.clip(means[0], 0, log(max(keys, 1)))
     return means
-
-
-def _head_measures(measures: Float[np.ndarray, "layers heads measures"]) -> HeadMeasures:
-    return HeadMeasures(*(np.ascontiguousarray(measures[..., which]) for which in range(len(MEASURES))))
 
 
 def _report(progress: Progress, layer: int, batch: slice, shape: Sequence[int]) -> None:

@@ -41,7 +41,10 @@ def stacked(attention: Any) -> Float[np.ndarray, "layers heads queries keys"]:
     """
     parts = list(attention) if isinstance(attention, list | tuple) else [attention]
     _check_cells(parts)
-    layers = [_array(each) for each in parts] if isinstance(attention, list | tuple) else _split(_array(attention))
+    if isinstance(attention, list | tuple):
+        layers = [_array(each) for each in parts]
+    else:
+        layers = list(values) if (values := _array(attention)).ndim >= 4 else [values]
     if not layers or not all(each.size for each in layers):
         raise TextError(
             "attention is empty; models return weights only with output_attentions=True and eager attention."
@@ -84,10 +87,6 @@ def _array(values: Any) -> np.ndarray:
     except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError for a tensor that is sparse or on "meta"
         raise TextError(f"attention has a {name} where an array of numbers is needed.") from error
     raise TextError(f"attention has {NO_WEIGHTS[numbers.dtype.kind]}, and weights are real numbers.")
-
-
-def _split(values: np.ndarray) -> list[np.ndarray]:
-    return list(values) if values.ndim >= 4 else [values]
 
 
 def _heads(layer: np.ndarray) -> Float[np.ndarray, "heads queries keys"]:

@@ -113,7 +113,8 @@ def embed_corpus(
             model=str(Path(source.path).absolute()) if source.path else model,
             manifest=manifest,
             survey=replace(found, shards=()),
-            settings=_for_workers(settings),
+            # The model is already allowed, by its absolute path.
+            settings=replace(settings, models_dir=settings.models_dir.absolute(), any_folder=True, allowed_models=()),
             batch_tokens=options.batch_tokens,
         )
         _make(work, missing, runner, report, notices)
@@ -218,11 +219,6 @@ def _manifest(
         complete=False,
     )
     return replace(manifest, dimensions=vectors_of(encoder, ["a"], manifest, None).dimensions)
-
-
-def _for_workers(settings: Settings) -> Settings:
-    """Return settings for workers: the model is already allowed, by its absolute path."""
-    return replace(settings, models_dir=settings.models_dir.absolute(), any_folder=True, allowed_models=())
 
 
 def _begun(folder: Path, manifest: Manifest) -> Manifest:

@@ -13,7 +13,7 @@ import msgspec
 
 from bertviz_core import errors
 from bertviz_core.isolation.pool import VERDICTS, Pool
-from bertviz_core.isolation.run import ChildError, Limits
+from bertviz_core.isolation.run import Limits
 from bertviz_core.settings import Settings, config_digest, terms_of
 from bertviz_core.text import quoted
 
@@ -59,7 +59,7 @@ def config_trial(name: str, config: Mapping[str, Any], task: str) -> bytes | Non
     return VERDICTS.of(
         (TASK, terms, config_digest(config), task, name),
         lambda: trials.ask(msgspec.msgpack.encode(request)),
-        lambda error: _refused(name, error),
+        lambda error: errors.CheckpointError(f"No model can be built from the config of {quoted(name)}: {error}."),
     )
 
 
@@ -80,7 +80,3 @@ def _limits(settings: Settings) -> Limits:
     """Limits of a process that builds a model."""
     limits = Limits.of(settings, ANSWER_NBYTES)
     return replace(limits, memory_nbytes=limits.memory_nbytes + FAMILY_NBYTES, file_nbytes=FILE_NBYTES)
-
-
-def _refused(name: str, error: ChildError) -> errors.CheckpointError:
-    return errors.CheckpointError(f"No model can be built from the config of {quoted(name)}: {error}.")

@@ -220,14 +220,10 @@ def balanced_ledger(
         trainable=total - sum(row.numel for row in counted if not row.trainable),
         tensors=len(counted),
         tied=len(parameters) - len(counted),
-        nbytes=_nbytes(counted),
+        nbytes=int(sum(row.numel * DTYPE_NBYTES.get(row.dtype, 4) for row in counted)),
         stored_tensors=stored[0] if stored else None,
         stored_nbytes=stored[1] if stored else None,
     )
-
-
-def _nbytes(counted: list[Parameter]) -> int:
-    return int(sum(row.numel * DTYPE_NBYTES.get(row.dtype, 4) for row in counted))
 
 
 def _component(name: str, rows: list[Parameter], layers: tuple[LayerCount, ...]) -> ComponentCount:

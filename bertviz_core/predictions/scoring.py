@@ -162,7 +162,8 @@ def paired_scores(
     check_task(head, TASK)
     place, name, notices = ranking_class(head, label)
     read = pair_settings(source, settings) if not name else PairSettings("softmax", None, "", ())
-    shorter = _shortened(tokenizer, read.max_seq_length)
+    most = read.max_seq_length
+    shorter = tokenizer.limited(most, f"the checkpoint's max_seq_length is {most or 0:,}")
     template = shorter.pair_template
     in_template = template is not None and bool(template.parts)  # which has the prompt, too
     prompt = "" if in_template else read.prompt
@@ -204,11 +205,6 @@ def ranking_class(head: HeadModel, label: str = "") -> tuple[int, str, tuple[str
         what = f"{quoted(head.name, 60)} has several classes and none is called {DEFAULT_CLASS}; name one that ranks ("
         raise TextError(what, Named("label"), f"): {known}.")
     return place, labels[place], notices
-
-
-def _shortened(tokenizer: TextTokenizer, most: int | None) -> TextTokenizer:
-    """The tokenizer with the length of the checkpoint's settings, if it has one."""
-    return tokenizer.limited(most, f"the checkpoint's max_seq_length is {most or 0:,}")
 
 
 def pseudo_likelihood(

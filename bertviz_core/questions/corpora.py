@@ -121,10 +121,6 @@ def _made_by(method: str) -> Callable[[CorpusSubject, Options], bool]:
     return lambda _, options: options.choice(CLUSTERING) == method
 
 
-def _has_umap(*_: object) -> bool:
-    return umap_available()
-
-
 def _up_to(most: int, first: int) -> Callable[[Any, Options], tuple[int, int, int]]:
     return lambda opened, _: (1, most, min(first, opened.corpus.rows))
 
@@ -164,7 +160,8 @@ def _row_bounds(opened: CorpusSubject, _: Options) -> tuple[int, int, int]:
 MORE = "drawn by a fixed seed; more take longer"
 HITS = Param("hits", "whole", "number of rows to return", (), "Hits", bounds=_hits)
 WHERE = Param("where", "text", "only rows with this value of a column, COLUMN=VALUE", (), "Filter")
-PLACED = Param("placed", "choice", "how vectors become points", METHODS, "Map", lambda *_: MAPS, applies=_has_umap)
+HOW = "how vectors become points"
+PLACED = Param("placed", "choice", HOW, METHODS, "Map", lambda *_: MAPS, applies=lambda *_: umap_available())
 COLOUR = "the column that the map is coloured by, on the page that of labels, otherwise its density by default"
 COLOURED = Param("coloured", "text", COLOUR, (), "Colour", _colours, shown=_or("number of rows"))
 PAIRS = "cosine from which two rows are near duplicates; pairs that share a row are one group"

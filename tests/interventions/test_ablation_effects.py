@@ -175,5 +175,6 @@ def test_no_head_carries_a_number_that_none_changes_by_half(clean: float, carrie
     effects = replace(ablation_effects(tiny_target("bert")), clean=clean, heads=heads, feed_forward=None, layers=layers)
     words = largest_effects(effects)
     assert words.startswith("Each part taken away: no single head carries") is not carries
-    assert "layer 1, head 0, changes it by −2.500 of" in words
+    moved = " to ".join(f"{value:.3f}".replace("-", "−") for value in (clean, clean - 2.5))
+    assert f"layer 1, head 0, moves it from {moved}" in words
     assert words.endswith("Of whole layers, that of layer 2 changes it most: −3.000.")

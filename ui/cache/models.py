@@ -279,7 +279,7 @@ def _loaded(origin: ModelSource, rounding: Rounding | None = None) -> LoadedMode
         return model if rounding is None else round_weights(model, rounding)
 
     words = "Loading the model" if rounding is None else again
-    return shared(cache, _model_key(origin, rounding), load, _nbytes, words)
+    return shared(cache, _model_key(origin, rounding), load, lambda loaded: sum(_tensors(loaded.model).values()), words)
 
 
 def _make_room(cache: ByteCache, nbytes: int) -> None:
@@ -293,10 +293,6 @@ def _make_room(cache: ByteCache, nbytes: int) -> None:
 def loaded_models() -> ByteCache:
     """The cache of models; one that is dropped during a run stays in memory until the run ends."""
     return ByteCache(settings().max_loaded_bytes)
-
-
-def _nbytes(loaded: LoadedModel) -> int:
-    return sum(_tensors(loaded.model).values())
 
 
 def _head_nbytes(head: HeadModel) -> int:

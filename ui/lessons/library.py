@@ -343,7 +343,7 @@ def step_yaml(step: Step) -> str:
 def step_fields(step: Step) -> dict[str, Any]:
     """The fields of a step as they are written; empty ones are left out."""
     texts = {"note": step.note, "question": step.question, "answer": step.answer}
-    trials = [_trial_fields(trial) for trial in step.trials]
+    trials = [{"label": trial.label, **_view_fields(trial)} for trial in step.trials]
     return {
         "title": step.title,
         **_view_fields(step),
@@ -356,10 +356,6 @@ def file_name(title: str) -> str:
     """Name of the file of a lesson with this title, which is a valid name in an address."""
     name = "-".join(re.findall(r"[a-z0-9]+", title.lower()))[:LONGEST_NAME].strip("-")
     return f"{name if NAME.fullmatch(name) else UNNAMED}{ENDING}"
-
-
-def _trial_fields(trial: Trial) -> dict[str, Any]:
-    return {"label": trial.label, **_view_fields(trial)}
 
 
 def _view_fields(view: View) -> dict[str, Any]:

@@ -21,8 +21,8 @@ from ui.share import files_read
 from ui.widgets.downloads import SAVE, save_button
 from ui.widgets.run_model import shown_in_place
 
-CHOSEN, LAST = "pinned_chosen", "pinned_last"
-"""Session keys: place in the list of the view that is edited, from 0; the same while the list is closed."""
+CHOSEN, LAST, MOST_LISTED = "pinned_chosen", "pinned_last", 5
+"""Session keys: place of the view that is edited, from 0, and the same while the list is closed; most views listed."""
 FAULT = "pinned_fault"
 """Session key: the sentence about the last change that was refused; "" for none."""
 VERSION = "pinned_version"
@@ -80,7 +80,7 @@ def _pin(here: str, title: str, note: str) -> None:
         views = pins.pinned_views().with_step(pins.current_step(here, title, note))
         pins.store_pinned_views(views)
         session.store(pins.TO_RECORD, views.pins[-1].token)
-        session.store(CHOSEN, len(views.pins) - 1)
+        session.store(LAST, len(views.pins) - 1)
     st.rerun()
 
 
@@ -98,14 +98,14 @@ def _say_what_is_left_out(here: str) -> None:
 def _list(here: str, views: pins.PinnedViews) -> pins.Pin:
     """Show the pinned views in order, with the buttons of the chosen one; returns that."""
     titles = [f"{number}. {pin.step.title}" for number, pin in enumerate(views.pins, start=1)]
-    shown = session.stored(CHOSEN, session.stored(LAST, 0))  # a radio that is not drawn loses its value
-    session.store(CHOSEN, min(int(shown or 0), len(titles) - 1))
-    with st.container(height=140 if len(titles) > 5 else "content", border=False, key="pinned_list"):
+    place, last = min(int(session.stored(LAST, 0)), len(titles) - 1), len(titles) - 1
+    session.store(CHOSEN, place)  # the list loses its value while it is closed
+    field: Any = st.radio if len(titles) <= MOST_LISTED else st.selectbox
+    with st.container(key="pinned_list"):
         label = f"Pinned views, {len(titles)} of at most {pins.MOST_PINS}"
-        at = st.radio(label, range(len(titles)), key=CHOSEN, format_func=lambda each: escape_markdown(titles[each]))
-    session.store(LAST, at)
-    pin = views.pins[at or 0]
-    place, last = at or 0, len(views.pins) - 1
+        words = list(map(escape_markdown if field == st.radio else str, titles))
+        field(label, range(len(titles)), key=CHOSEN, format_func=words.__getitem__, on_change=_choose)
+    pin = views.pins[place]
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
         for label, icon, to in (("Up", "upward", place - 1), ("Down", "downward", place + 1)):
             st.button(
@@ -251,7 +251,11 @@ def _empty() -> None:
 
 def _move(place: int, to: int) -> None:
     pins.store_pinned_views(pins.pinned_views().moved(place, to))
-    session.store(CHOSEN, to)
+    session.store(LAST, to)
+
+
+def _choose() -> None:
+    session.store(LAST, session.stored(CHOSEN))
 
 
 def _remove(token: str) -> None:

@@ -182,7 +182,7 @@ def _feed_forward_rows(flow: LayerFlow, inside: Sequence[FlowStep]) -> list[Row]
     if not steps:
         return others or [Row((Box("feed-forward", "", "feed_forward"),))]
     *wide, narrow = steps
-    names = ["feed-forward in"] if len(wide) == 1 else [_words(step) for step in wide]
+    names = ["feed-forward in"] if len(wide) == 1 else [step.name.rpartition(".")[2].replace("_", " ") for step in wide]
     boxes = tuple(Box(name, _sizes(step), "feed_forward") for name, step in zip(names, wide, strict=True))
     rows = [Row(boxes, sum(step.numel for step in wide), _shape(wide[0].leaves))] if wide else []
     how = flow.activation.removeprefix("gated-") or "activation"
@@ -195,10 +195,6 @@ def _feed_forward_rows(flow: LayerFlow, inside: Sequence[FlowStep]) -> list[Row]
 
 def _plain_row(step: FlowStep) -> Row:
     return Row((Box(step.name, _sizes(step) or step.class_name, step.part),), step.numel, _shape(step.leaves))
-
-
-def _words(step: FlowStep) -> str:
-    return step.name.rpartition(".")[2].replace("_", " ")
 
 
 def _sizes(step: FlowStep) -> str:

@@ -134,17 +134,14 @@ def _fitted_title(title: str, theme: Theme, size: float, tools: float) -> list[s
     return [*lines, *(part for line in others for part in wrapped_label(line, room, size))]
 
 
-def _tools_width(figure: go.Figure) -> float:
-    return FEW_TOOLS if all(axis.fixedrange for axis in figure.select_xaxes()) else TOOLS
-
-
 def _make_room_above(figure: go.Figure, theme: Theme) -> None:
     """Break the title, place the legend below it, and grow the figure accordingly."""
     _wrap_legend(figure, theme)
     _fit_legend(figure, theme)
     title = figure.layout.title.text or ""
     size = figure.layout.title.font.size or TITLE_SIZE
-    lines = _fitted_title(title, theme, size, _tools_width(figure)) if title else []
+    tools = FEW_TOOLS if all(axis.fixedrange for axis in figure.select_xaxes()) else TOOLS
+    lines = _fitted_title(title, theme, size, tools) if title else []
     before = len(title.split("<br>")) if title else 0
     if len(lines) > before:
         figure.layout.title.text = "<br>".join(lines)

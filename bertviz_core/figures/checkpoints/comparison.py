@@ -419,14 +419,13 @@ def slices_frame(sliced_answers: SlicedAnswers) -> "pd.DataFrame":
 def slices_compared_figure(sliced_answers: SlicedAnswers) -> FigureSpec:
     """Plot the slices of the texts: the difference of the accuracies with its 95% interval, or the agreement."""
     compared = sliced_answers.compared
-    title = f"Answers by {_divided(sliced_answers.by)} — {compared.first} and {compared.second}"
+    by = {"length": "length of the text", "column": "value of the column"}.get(
+        sliced_answers.by, "occurrence of a word"
+    )
+    title = f"Answers by {by} — {compared.first} and {compared.second}"
     rows = "; ".join(map(_words, _shown(sliced_answers)))
     about = ""
     if compared.gold is not None:
         samples = f"{compared.gold.resamples:,} samples"
         about = f" Interval: paired bootstrap over the {LEAST} texts or more of a slice, {samples}; fewer: open circle"
     return FigureSpec.of(title, f"{title}: {rows}", f"{title}: {rows}.{about}", slice_rows, sliced_answers)
-
-
-def _divided(by: str) -> str:
-    return {"length": "length of the text", "column": "value of the column"}.get(by, "occurrence of a word")

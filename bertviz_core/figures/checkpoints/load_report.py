@@ -102,7 +102,8 @@ def head_tree(difference: HeadDifference, title: str, theme: Theme) -> go.Figure
     at = [2.5 + INDENT * node.depth for node in nodes]
     _words(figure, at, places, [_label(node) for node in nodes], "middle right", theme, paths)
     counts = [f"{node.numel:,}" if node.tied_to is None else "tied" for node in nodes]
-    _words(figure, [99.0] * len(nodes), places, counts, "middle left", theme, [_tie(node) for node in nodes])
+    ties = ["" if each.tied_to is None else f"shares its values with {escape(each.tied_to)}" for each in nodes]
+    _words(figure, [99.0] * len(nodes), places, counts, "middle left", theme, ties)
     figure.update_xaxes(visible=False, range=[0, 100], fixedrange=True)
     figure.update_yaxes(visible=False, range=[len(nodes) - 0.5, -0.5], fixedrange=True)
     rest = len(difference.nodes) - len(nodes)
@@ -116,10 +117,6 @@ def _label(node: HeadNode) -> str:
     what = escape(node.kind if node.shape is None else str(node.shape))
     text = f"<b>{name}</b>  {what}" if name else f"<b>{what}</b>"
     return f"<s>{text}</s>" if node.mark == "removed" else text
-
-
-def _tie(node: HeadNode) -> str:
-    return "" if node.tied_to is None else f"shares its values with {escape(node.tied_to)}"
 
 
 def _words(

@@ -32,6 +32,7 @@ AXES = {"xref": "x3", "yref": "y3"}
 LONGEST_WORD = 7
 """Maximum length of a token in a box of a narrow page."""
 ADDED = {"relative position": "position", "mask": "mask"}
+TURNED = {"rotated": ("turned",), "changed": ("changed",)}
 
 
 class _Box(NamedTuple):
@@ -100,7 +101,8 @@ def _digits(first: float, second: float, joined: Callable[[float, float], float]
 def _columns(cell: CellBreakdown, names: Sequence[str], theme: Theme) -> list[tuple[_Box, ...]]:
     score, weight = cell.score, float(cell.score.weights[cell.key_position])
     query, key = theme.colours["query"], theme.colours["key"]
-    inputs, dim, turned = (len(score.query_input), len(score.key_input)), len(score.query), _turned(score)
+    inputs, dim = (len(score.query_input), len(score.key_input)), len(score.query)
+    turned: tuple[str, ...] = TURNED.get(score.positions, ())
     factors, terms = printed_digits(score)
     columns: list[tuple[_Box, ...]] = [
         (
@@ -128,10 +130,6 @@ def _columns(cell: CellBreakdown, names: Sequence[str], theme: Theme) -> list[tu
     columns.append((_Box(("softmax", f"{len(score.weights)} keys"), theme.neutral),))
     columns.append((_Box(("weight", f"<b>{weight:.4f}</b>"), theme.colours["attention"]),))
     return columns
-
-
-def _turned(score: ScoreBreakdown) -> tuple[str, ...]:
-    return {"rotated": ("turned",), "changed": ("changed",)}.get(score.positions, ())
 
 
 def _cut(name: str) -> str:

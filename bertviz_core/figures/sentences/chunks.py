@@ -174,15 +174,12 @@ def chunk_points(late: LateChunks, title: str, theme: Theme) -> go.Figure:
     add_words(figure, np.full(len(rows), high + 0.08 * span), rows, words, TEXT_SIZE - 1, theme.text, showlegend=False)
     room = 0.6 if theme.slim else 0.3
     name_rows(figure, names, ROW * len(chosen))
-    figure.update_xaxes(title=f"cosine with “{_query(late)}”", range=[low - 0.05 * span, high + room * span])
+    query = sentence_text(" ".join(late.query.split()), MOST_QUERY)
+    figure.update_xaxes(title=f"cosine with “{query}”", range=[low - 0.05 * span, high + room * span])
     even_axes(figure, theme).update_yaxes(range=[len(chosen) - 0.5, -0.9], showgrid=False, automargin=False)
     place = {"xref": "x", "yref": "y", "xanchor": "left", "yanchor": "middle", "font_color": theme.muted}
     add_heading(figure, "both" if theme.slim else "cosine of both", high + 0.08 * span, -0.7, TEXT_SIZE - 1, **place)
     return figure.update_layout(margin={"b": 52, "r": 12})
-
-
-def _query(late: LateChunks) -> str:
-    return sentence_text(" ".join(late.query.split()), MOST_QUERY)
 
 
 def late_words(late: LateChunks) -> str:

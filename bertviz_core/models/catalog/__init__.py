@@ -396,7 +396,8 @@ def not_found(name: str, settings: Settings, local: Iterable[str]) -> BertvizErr
 
 def with_suggestion(error: BertvizError, name: str, local: Iterable[str]) -> BertvizError:
     """The error with a suggestion, if a similar name exists."""
-    known = {known_name.lower(): known_name for known_name in (*local, *names(), *BUNDLED)}
+    listed = (*BUNDLED, *names(), *OFFERED, *local)
+    known = {each.rpartition("/")[2].lower(): each for each in listed} | {each.lower(): each for each in listed}
     whole = name.partition("@")[0].lower()
     near = (get_close_matches(part, known, 1, NEAR) for part in (whole, whole.rpartition("/")[2]))
     suggestion = next((known[each[0]] for each in near if each), "")

@@ -103,7 +103,7 @@ def listed_tensors(file: str, raw: bytes, payload: int | None) -> list[StoredTen
     position = 0
     entries = _entries(file, raw)
     check_count(file, len(entries))
-    for name, entry in _in_order(entries):
+    for name, entry in sorted(entries.items(), key=lambda item: item[1].data_offsets):
         _check_entry(file, name, entry)
         begin, end = entry.data_offsets
         if begin != position:
@@ -176,10 +176,6 @@ def _entries_one_by_one(file: str, header: Mapping[str, Any]) -> dict[str, Store
 
 def _not_counts(file: str, name: str) -> str:
     return f"{file} is damaged: {quoted(name)} has no valid dtype, shape and byte range."
-
-
-def _in_order(entries: Mapping[str, StoredEntry]) -> list[tuple[str, StoredEntry]]:
-    return sorted(entries.items(), key=lambda item: item[1].data_offsets)
 
 
 def _check_entry(file: str, name: str, entry: StoredEntry) -> None:

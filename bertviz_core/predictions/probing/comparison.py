@@ -56,8 +56,10 @@ def answer_comparison(
     np.add.at(confusion, tuple(cells), 1)
     notices = ["The same model twice: every difference is exactly 0."] if first.model == second.model else []
     notices += unmatched_labels((first.model, second.model), first.labels, tuple(spelling.values()))
-    compared = None
-    if gold is not None:
+    compared, common = None, len({*first.labels} & {*spelling.values()})
+    if gold is not None and not common:
+        notices.append("No label is one of both heads, so only the answers are compared, and not with gold labels.")
+    elif gold is not None:
         _check_numbers(first.labels, tuple(spelling[label] for label in second.labels), gold)
         compared, about_gold = _gold_comparison(one, other, gold, seed)
         notices += about_gold
@@ -72,7 +74,7 @@ def answer_comparison(
         probabilities=np.stack((first.scores, second.scores)),
         confusion=confusion,
         changed=np.flatnonzero(cells[0] != cells[1]),
-        common=len({*first.labels} & {*spelling.values()}),
+        common=common,
         gold=compared,
         notices=tuple(dict.fromkeys(notices)),
     )

@@ -77,7 +77,7 @@ def gold_scores(predictions: TextPredictions, gold: Sequence[str]) -> GoldScores
         raise TextError("The gold column is empty: no text has a label, so no answer can be called right or wrong.")
     if missing := len(gold) - len(compared):
         notices.append(f"{counted(missing, 'text')} without a gold label left out of the comparison.")
-    answers = _open_answers(predictions)
+    answers = list(predictions.answers if predictions.labels else map(_plain, predictions.answers))
     occurring = dict.fromkeys(
         [*predictions.labels, *(spelled[at] for at in compared), *(answers[at] for at in compared)]
     )
@@ -163,11 +163,6 @@ def _scored(
     )
 
 
-def _open_answers(predictions: TextPredictions) -> list[str]:
-    """Free-text answers normalised for comparison: lower case, single spaces."""
-    return list(predictions.answers) if predictions.labels else [_plain(each) for each in predictions.answers]
-
-
 def _spelled(gold: Sequence[str], labels: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return gold labels in the spelling of the classes, and notices."""
     stripped = [label.strip() for label in gold]
@@ -242,6 +237,7 @@ def _named(labels: Sequence[str], most: int) -> str:
 
 
 def _plain(answer: str) -> str:
+    """A free-text answer normalised for comparison: lower case, single spaces."""
     return " ".join(answer.casefold().split())
 
 

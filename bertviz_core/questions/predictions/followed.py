@@ -321,7 +321,7 @@ def _scored(predictions: TextPredictions, gold: Sequence[str], tables: Sequence[
     if refusal := without_gold(predictions, scores):
         there = f" The folder of the run has {', '.join(map(quoted, tables[:NAMED]))}." if tables else ""
         raise TextError(f"{refusal}{there}")
-    notices = _once(predictions.notices, scores.notices)
+    notices = tuple(dict.fromkeys((*predictions.notices, *scores.notices)))
     try:
         sure = calibration(predictions, gold).scores
     except BertvizError:  # no probabilities, or texts of a single class
@@ -351,10 +351,6 @@ def _followed_labels(
         notices=series.notices_with(each.notices for each in series.values),
         waiting=series.waiting,
     )
-
-
-def _once(*groups: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(notice for group in groups for notice in group))
 
 
 Vectors = Float[np.ndarray, "states texts hidden"]

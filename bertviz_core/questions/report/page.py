@@ -67,10 +67,11 @@ def report_page(report: Report, theme: Theme) -> str:
     contents = "".join(
         f'<li><a href="#{each.name}">{_text(each.title.removesuffix(named))}</a></li>' for each in listed
     )
+    notices = "".join(f"<p>{_text(each)}</p>" for each in report.notices)
     sections = "".join(_section(each, theme) for each in report.sections)
     body = (
         f"<body><header><h1>{title}</h1><p>{_text(report.about)}</p>"
-        f"<dl>{facts}</dl>{_notices(report)}</header><nav><h2>Contents</h2><ol>{contents}</ol></nav>"
+        f"<dl>{facts}</dl>{notices}</header><nav><h2>Contents</h2><ol>{contents}</ol></nav>"
         f"<main>{sections}</main>{_left_out(report)}"
     ).translate(NO_TEXT)
     fit = FIT if any(each.page for each in report.sections) else ""
@@ -133,10 +134,6 @@ def _is_number(cell: object) -> TypeGuard[float]:
 def _cell(cell: object) -> str:
     text = cell_text(cell)
     return f'<td class="number">{text}</td>' if text and _is_number(cell) else f"<td>{_text(text)}</td>"
-
-
-def _notices(report: Report) -> str:
-    return "".join(f"<p>{_text(each)}</p>" for each in report.notices)
 
 
 def _left_out(report: Report) -> str:

@@ -129,7 +129,7 @@ def neighbour_words(check: CanaryCheck) -> str:
 
 def check_frame(check: CanaryCheck) -> "pd.DataFrame":
     """One row per text: its change, its cosine, its nearest texts, and its first token that differs."""
-    changed = {each.text: each for each in check.tokens}
+    changed = {each.text: each.position for each in check.tokens}
     nothing = [None] * len(check.texts)
     return pd.DataFrame(
         {
@@ -140,13 +140,9 @@ def check_frame(check: CanaryCheck) -> "pd.DataFrame":
             "nearest before": _named(check, check.nearest_before.tolist()),
             "nearest now": _named(check, check.nearest_after.tolist()),
             "equally near": check.ties,
-            "token that differs": [changed[place].position if place in changed else None for place in _places(check)],
+            "token that differs": list(map(changed.get, range(len(check.texts)))),
         }
     )
-
-
-def _places(check: CanaryCheck) -> range:
-    return range(len(check.texts))
 
 
 def _named(check: CanaryCheck, places: list[int]) -> list[str]:

@@ -13,9 +13,10 @@ from bertviz_core.text import decimals, measured
 def largest_effects(effects: AblationEffects) -> str:
     """The part of each kind that changes the target most by what is done to it, and whether a head does by half."""
     layer, head, most = effects.ranked()[0]
-    changes = f"layer {layer}, head {head}, changes it by {decimals(most, 3)} of {decimals(effects.clean, 3)}"
+    clean = effects.clean
+    changes = f"layer {layer}, head {head}, moves it from {decimals(clean, 3)} to {decimals(clean + most, 3)}"
     words = f"of single heads {changes}, more than any other head."
-    if abs(most) < abs(effects.clean) / 2:
+    if abs(most) < abs(clean) / 2:
         words = f"no single head carries the {effects.title}, since none changes it by half: the largest, {changes}."
     words = f"Each part {KIND_WORDS[effects.kind]}: {words}"
     for name, values in (("feed-forward blocks", effects.feed_forward), ("whole layers", effects.layers)):

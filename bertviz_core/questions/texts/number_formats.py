@@ -155,17 +155,13 @@ def _steps(opened: Opened, options: Options) -> int:
 
 
 def _uneven(each: RoundedFormat) -> str:
-    scaled, plural = SCALED[_rounding(each.name)], len(each.uneven) > 1
+    scaled, plural = SCALED[next(known for known in ALL if known == each.name)], len(each.uneven) > 1
     what = f"{'the rows of ' if scaled.by_row else ''}{counted(len(each.uneven), 'tensor')}"
     verb = "are" if plural or scaled.by_row else "is"
     return (
         f"{each.name}: {what} {verb} no multiple of {scaled.group} numbers, so that a last group is smaller "
         f"({escape_controls(each.uneven[0][:80])})."
     )
-
-
-def _rounding(name: str) -> Rounding:
-    return next(each for each in ALL if each == name)
 
 
 class TextRun(NamedTuple):

@@ -219,8 +219,7 @@ def answers_parts(opened: Opened, ask: Ask, other: str, listed: TextList) -> Ite
     yield Figure.of(answers_compared_figure, answer, f"answers {names}")
     columns = [] if listed.table is None else [f"{BY_COLUMN}{name}" for name in listed.table.frame.columns]
     by = replace(BY, values=lambda *_: [TOGETHER, LENGTH, BY_WORD, *columns])
-    params = (by, BY_THIS) if compared.common or compared.gold is not None else ()
-    yield Section(params, partial(_sliced, compared, listed, other))
+    yield Section((by, BY_THIS) if compared.common else (), partial(_sliced, compared, listed, other))
     yield Explained("checkpoint_answered", ANSWERS, library_lines(compared_answers, opened, options))
 
 

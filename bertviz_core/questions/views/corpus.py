@@ -81,7 +81,7 @@ CHANGED_COLUMNS = ("row", "kept", "text", "text before", "text now")
 """Columns of the list; the files have more."""
 RUN_ANEW = ("Heads", "Probes")
 """Views that run the texts through the chosen model; all others use the vectors of the corpus."""
-SIDEBAR = f"Used by {' and '.join(RUN_ANEW)}; the other views show what the corpus's own model made."
+SIDEBAR = f"Model: for {' and '.join(RUN_ANEW)}; the other views show what the corpus's own model made."
 """Caption below the model on this page."""
 OTHER_MODEL = "The texts are run through {name}, the model chosen under Model; the corpus's vectors play no part here."
 PAGES = (("Tokens", "tokens"), ("Attention", "attention"), ("Predictions", "predictions"))

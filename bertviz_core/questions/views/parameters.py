@@ -44,7 +44,7 @@ from bertviz_core.questions.view import (
     View,
 )
 from bertviz_core.tables.typeset import readable
-from bertviz_core.text import bytes_text, class_words, count, escape_markdown, short_count
+from bertviz_core.text import bytes_text, class_words, count, counted, escape_markdown, short_count
 
 AS_IT_IS = "none: as in the checkpoint"
 MOST_ROWS, NAME_WIDTH = 20_000, 240
@@ -162,7 +162,8 @@ def listed_rows(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     total = sum(row.numel for row in of_their_own)
     where = f"{escape_markdown(module)}: " if module else ""
     share = f"{total / ledger.total:.1%} of the model" if ledger.total else ""
-    yield Text(f"{where}**{len(of_their_own):,} tensors, {total:,} parameters** ({short_count(total)}, {share})")
+    counts = f"{counted(len(of_their_own), 'tensor')}, {counted(total, 'parameter')}"
+    yield Text(f"{where}**{counts}** ({short_count(total)}, {share})")
     alt = "Named parameters with shape, count and what else differs between them"
     yield Table(_varied_columns(readable(parameters_frame(rows[:MOST_ROWS]))), alt, 300, NAME_WIDTH)
     yield Text(_same_for_all(rows), "caption")

@@ -137,8 +137,9 @@ def test_the_same_model_twice_has_exact_zeros_and_says_so() -> None:
 
 def test_heads_without_a_common_label_have_no_share_of_same_answers() -> None:
     other = predictions(["joy", "fear"], ("joy", "fear"), "b")
-    found = answer_comparison(predictions(["POSITIVE", "NEGATIVE"]), other)
-    assert (found.common, found.agreement) == (0, None)
+    found = answer_comparison(predictions(["POSITIVE", "NEGATIVE"]), other, ["1", "0"])
+    assert (found.common, found.agreement, found.gold) == (0, None, None)
+    assert "No label is one of both heads, so only the answers are compared" in found.notices[2]
     assert agreement_words(found) == "no label in common"
 
 

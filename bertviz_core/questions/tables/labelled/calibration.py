@@ -30,14 +30,14 @@ def sure_words(calibration: Calibration) -> str:
     bins, scores = calibration.labels[0].equal_width, calibration.scores
     mean = float(np.average(bins.probability, weights=bins.counts))
     low, high = wilson_interval(np.array([round(scores.accuracy * scores.texts)]), scores.texts)[:, 0].tolist()
-    apart = f"{'too sure' if mean > high else 'not sure enough'} by {decimals(abs(mean - scores.accuracy), 2)}"
+    apart = f"{'too sure' if mean > high else 'not sure enough'} by {decimals(abs(mean - scores.accuracy), 3)}"
     equal = f"as sure as it is right, as far as {counted(scores.texts, 'text')} can tell"
-    right = f"{decimals(scores.accuracy, 2)} of the answers are right"
+    right = f"{decimals(scores.accuracy, 3)} of the answers are right"
     instead = " (not the model's head)" if calibration.in_place_of_head else ""
     return (
         f"{calibration.model}{instead} is {equal if low <= mean <= high else apart}: the mean probability of its "
         f"answers is {decimals(mean, 3)}, and {right} "
-        f"(95% interval {decimals(low, 2)} to {decimals(high, 2)}){_right_and_wrong(calibration.labels[0])}."
+        f"(95% interval {decimals(low, 3)} to {decimals(high, 3)}){_right_and_wrong(calibration.labels[0])}."
     )
 
 
