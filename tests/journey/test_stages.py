@@ -1,7 +1,9 @@
 """Stages of a model: every parameter is counted in exactly one, in every family; layers are described as built."""
 
+import numpy as np
 import pytest
 
+from bertviz_core.interventions.hooks import model_parts
 from bertviz_core.journey.results import Journey
 from bertviz_core.models.catalog import OFFERED
 from bertviz_core.questions.models.architecture import parameters
@@ -9,10 +11,13 @@ from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.journey import journey
 from bertviz_core.settings import Settings
+from bertviz_core.trace.run import trace
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import FAMILIES, LAYERS, save_tiny
 
 TEXT = Options(("i love my pet python",))
+WITHOUT_BLOCKS = {"canine", "flaubert", "funnel", "squeezebert", "xlm"}
+"""Families without one module for each layer, or one whose output has another shape."""
 
 
 def travelled(family: str, settings: Settings) -> tuple[Journey, int]:
@@ -149,3 +154,21 @@ def test_the_end_says_what_reads_the_pooler_and_where_the_head_is_run(
     (save_tiny_head(family, task, folder) if task else save_tiny(family, folder))
     way = journey(OpenedModel(family, settings), TEXT).result
     assert {each.kind: each.used for each in way.stages if each.kind in ("pooler", "task head")} == used
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("family", sorted({*FAMILIES} - WITHOUT_BLOCKS))
+def test_it_is_told_where_the_last_state_is_not_what_the_last_layer_returns(family: str, settings: Settings) -> None:
+    save_tiny(family, settings.models_dir / family)
+    opened = OpenedModel(family, settings)
+    answer, outputs = journey(opened, TEXT), list[np.ndarray]()
+    blocks = model_parts(opened.loaded, heads_needed=False).layers
+    block = next(block for block, layers in blocks.items() if LAYERS - 1 in layers)
+    handle = block.register_forward_hook(
+        lambda _, __, output: outputs.append((output[0] if isinstance(output, tuple) else output).detach().numpy())
+    )
+    run = trace(opened.loaded, opened.tokens(*TEXT.texts, None))
+    handle.remove()
+    last = run.hidden_states[-1]
+    same = np.allclose(outputs[-1].reshape(-1, last.shape[-1])[: len(last)], last, atol=1e-5)
+    assert any(f"layer {LAYERS - 1} includes this norm" in each for each in answer.notices) is not same

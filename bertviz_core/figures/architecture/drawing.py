@@ -181,6 +181,8 @@ class Row:
     """Sign between the boxes."""
     apart: bool = False
     """Whether it is outside the main data flow, without an incoming arrow."""
+    enters: str = ""
+    """What enters here in place of the row above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +281,7 @@ def _places(rows: Sequence[Row], words: Sequence[Sequence[Fitted]]) -> tuple[lis
             y += HEADING + (FRAME if not row.begins else 2)
         if before is not None and before.group and before.group != row.group:
             y += FRAME
+        y += LINE + TAP / 2 if row.enters else 0
         tops.append(y)
         y += heights[index]
     return tops, heights, y + (FRAME if rows and rows[-1].group else 0)
@@ -312,6 +315,9 @@ def _arrows(
     before = next((place for place in range(index - 1, -1, -1) if not rows[place].apart), None)
     above = None if before is None else rows[before]
     end = HEADING - 3.0 if before is None else tops[before] + heights[before]
+    if row.enters:
+        above, end = None, top - HEADING - (TAP if row.begins else FRAME) - TAP / 2
+        drawing.note(middle, end - LINE / 2, escape(row.enters), drawing.theme.muted)
     centres = [(left + right) / 2 for left, right in _edges(row, at)]
     if above is not None and above.passed < 1:
         (left, right), *_ = _edges(above, at)
@@ -341,6 +347,7 @@ def _frame(drawing: Drawing, picture: Picture, group: str, ends: tuple[float, fl
     left = at.left - FRAME - (SIDE - 6 if any(row.joins for row in picture.rows if row.group == group) else 0)
     drawing.frame((left, top, at.right + FRAME, bottom))
     drawing.note(left + 8, top + HEADING / 2, f"<b>{escape(group)}</b>", drawing.theme.text, "left")
+    drawing.notes[-1]["bgcolor"] = drawing.theme.paper  # an arrow may pass behind it
     beside = dict(picture.sums).get(group)
     if beside:
         drawing.note(at.counts, top + HEADING / 2, escape(beside), drawing.theme.text, "right", SUM_SIZE)

@@ -366,7 +366,21 @@ def _stack_rows(architecture: Architecture, ledger: Ledger, stack: str) -> tuple
     whole = sum(row.total for row in layers)
     size = f"{len(layers):,} × {typical.total:,}" if equal and len(layers) > 1 else f"{whole:,} in them"
     layer = facts.layer(stack, typical.layer) if facts else None
-    return [*_layer_rows(architecture, ledger, typical, layer, heading), *ends], [(heading, size)]
+    rows = [*_layer_rows(architecture, ledger, typical, layer, heading), *ends]
+    if facts and stack == "decoder" and _has_both(ledger):
+        own = [row for row in ledger.parameters if _is_of_decoder(row) and _module(row) not in behind]
+        first, *others = [*_module_rows(own, group="embeddings of the decoder"), *rows]
+        rows = [replace(first, enters="tokens of the decoder"), *others]
+    return rows, [(heading, size)]
+
+
+def _is_of_decoder(row: Parameter) -> bool:
+    """Whether it is in a decoder and in none of its layers."""
+    return "decoder" in row.name.split(".") and row.layer is None and row.tied_to is None
+
+
+def _has_both(ledger: Ledger) -> bool:
+    return {"encoder", "decoder"} <= {row.component for row in ledger.layers}
 
 
 def _heading(layers: Sequence[LayerCount], typical: LayerCount, equal: bool, name: str) -> str:
@@ -417,7 +431,13 @@ def _block_count(own: Sequence[Parameter], kind: str, block: Block, blocks: Sequ
     if parts and len(alike) == 1:
         return _sum([row for row in own if row.part in parts])
     norms = (*block.norms_before, *block.norms_within, *block.norms_behind)
-    inside = [row for row in own if _module(row) in block.modules and _module(row) not in norms]
+    # Keys and values of cross-attention read the encoder, so no state of the decoder passes them.
+    around = {path.rpartition(".")[0] for path in block.modules if path not in norms and kind == "cross-attention"}
+    inside = [
+        row
+        for row in own
+        if (path := _module(row)) not in norms and (path in block.modules or path.rpartition(".")[0] in around)
+    ]
     return _sum([row for row in inside if not parts or row.part in parts])
 
 
@@ -429,6 +449,8 @@ def _block_box(architecture: Architecture, kind: str, layer_facts: LayerFacts) -
         return Box("gated feed-forward" if layer_facts.gated else "feed-forward", widths, "feed_forward")
     if kind in ("attention", "cross-attention"):
         head_text = f"{heads} heads × {architecture.head_dim}" if heads and architecture.head_dim else ""
+        if kind == "cross-attention":
+            head_text = f"{head_text}, over the encoder".removeprefix(", ")
         return Box("self-attention" if kind == "attention" else kind, head_text, "attention")
     return Box("token mixing", "no attention", "other") if kind == "mixing" else Box("other", "", "other")
 
@@ -455,6 +477,7 @@ def _beside_rows(facts: ModelFacts | None, ledger: Ledger) -> list[Row]:
         for stack in (("encoder", "decoder") if facts is None else (EMBEDDINGS, "encoder", "decoder"))
         for row in _counted(ledger, stack)
         if row.layer is None and _module(row) not in drawn and row.name not in tables
+        if facts is None or not (_is_of_decoder(row) and _has_both(ledger))
     ]
     if not rest:
         return []

@@ -38,6 +38,7 @@ from bertviz_core.architecture.sizes import describe
 from bertviz_core.checkpoints.load_report.report import compared_ledger
 from bertviz_core.errors import BertvizError, Named, TextError
 from bertviz_core.figures.parameters import FORMS
+from bertviz_core.journey.steps import stages_of
 from bertviz_core.models.skeleton import build_skeleton, model_config, task_of_class
 from bertviz_core.parameters.ledger import config_ledger
 from bertviz_core.parameters.results import Ledger, TreeNode
@@ -119,6 +120,14 @@ def architecture(opened: Opened, options: Options) -> Answer[Architecture]:
     ledger = parameters(opened, Options(task=options.task)).result
     sizes = describe(opened.source, ledger, facts_of(opened, options.task))
     return answered(opened, sizes, ledger.notices, architecture=sizes, ledger=ledger)
+
+
+def last_norm(opened: Opened) -> tuple[str, ...]:
+    """A remark where the last hidden state, as transformers returns it, is that behind a norm after the layers."""
+    sizes, ledger = architecture(opened, Options()).result, parameters(opened, Options()).result
+    layers = opened.loaded.num_hidden_layers
+    what = f"The last hidden state is the output of the {{}}: what is shown of layer {layers - 1} includes this norm."
+    return tuple(what.format(each.name) for each in stages_of(sizes, ledger, layers) if each.kind == "norm")
 
 
 def facts_of(opened: Opened, task: str | None = None) -> ModelFacts | None:

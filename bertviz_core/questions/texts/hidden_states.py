@@ -27,6 +27,7 @@ from bertviz_core.hidden_states.geometry import (
 from bertviz_core.hidden_states.geometry import token_cosines as cosines_of
 from bertviz_core.hidden_states.geometry import token_paths as paths_of
 from bertviz_core.hidden_states.results import PoolerCheck, TokenPaths, WordComparison
+from bertviz_core.questions.models.architecture import last_norm
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, choice
 from bertviz_core.questions.question import Answer, question
@@ -82,7 +83,7 @@ def token_measures(opened: Opened, options: Options) -> Answer[Float[np.ndarray,
         raise TextError("There is no ", Named(MEASURE.key), what)
     measure = MEASURES[value]
     numbers = COMPUTED[measure](made.result.hidden_states)
-    return made.of(numbers, token_measures=numbers, trace=made.result, measure=measure)
+    return made.of(numbers, last_norm(opened), token_measures=numbers, trace=made.result, measure=measure)
 
 
 @question(figures=("similarity",), params=(STATE, TOKENS))
@@ -113,7 +114,7 @@ def token_paths(opened: Opened, options: Options) -> Answer[TokenPaths]:
     made = run(opened, options)
     picked = _picked(options, made.result)
     paths = paths_of(made.result.hidden_states[:, picked])
-    return made.of(paths, token_paths=paths, trace=made.result, picked_tokens=picked)
+    return made.of(paths, last_norm(opened), token_paths=paths, trace=made.result, picked_tokens=picked)
 
 
 @question()

@@ -26,7 +26,7 @@ from bertviz_core.journey.steps import (
 )
 from bertviz_core.journey.steps import layer_opening as opening_of
 from bertviz_core.predictions.run import WITHOUT_POOLER, stored_tasks
-from bertviz_core.questions.models.architecture import architecture, parameters
+from bertviz_core.questions.models.architecture import architecture, last_norm, parameters
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, choice
 from bertviz_core.questions.question import Answer, question
@@ -63,7 +63,7 @@ def journey(opened: Opened, options: Options) -> Answer[Journey]:
     except (MissingFilesError, UnsupportedModelError) as error:
         return _without_run(opened, options, str(error))
     travelled = journey_of(opened, made.result)
-    return made.of(travelled, travelled.notices)
+    return made.of(travelled, (*travelled.notices, *last_norm(opened)))
 
 
 def journey_of(opened: Opened, trace: Trace) -> Journey:

@@ -86,10 +86,12 @@ def way_options(options: Options) -> Options:
 
 def about_journey(opened: Opened, ask: Ask, options: Options) -> tuple[str, Sequence[Part]]:
     """The family, its layers, and what is to be known of the run."""
-    way = ask(journey, way_options(options)).result
+    answer = ask(journey, way_options(options))
+    way = answer.result
     both = way.tokens is not None and way.tokens.pair is not None
     parts: list[Part] = [Text(BOTH, "caption")] if both else []
     parts.append(Notices(way.notices))
+    parts.append(Notices([each for each in answer.notices if each not in way.notices], "caption"))
     if way.missing and not opened.source.has_weights:
         parts.append(WaysOn())
     return f"{way.title}, {way.layers} layers{', both texts in one run' if both else ''}", parts

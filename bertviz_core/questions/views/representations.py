@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Any
 
 from bertviz_core.errors import TextError
 from bertviz_core.figures.hidden_states.heatmaps import CHANGE, INPUT, LENGTH, change_figure
@@ -20,6 +21,7 @@ from bertviz_core.models.loading import LoadedModel
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.questions.question import Answer
 from bertviz_core.questions.report.library_lines import explained
 from bertviz_core.questions.report.model_lines import model_lines, reading
 from bertviz_core.questions.tables.two_models.runs import states_that_changed
@@ -188,8 +190,13 @@ def measure_parts(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         numbers="open",
         explanation=CHANGE_WORDS,
         code=run_lines(opened, trace) + CHANGE_CODE[options.choice(DRAWN)],
-        below=[Row([Text(MAPS[measure], "caption"), all_states(trace, "change")])],
+        below=[Row([Text(MAPS[measure], "caption"), all_states(trace, "change")]), further(ask, options, answer)],
     )
+
+
+def further(ask: Ask, options: Options, answer: Answer[Any]) -> Notices:
+    """Remarks that are not on the run, whose remarks stand at the top."""
+    return Notices([each for each in answer.notices if each not in ask(run, options).notices], "caption")
 
 
 def all_states(trace: Trace, view: str) -> Download:
@@ -234,7 +241,8 @@ def paths_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
                 f"The plane holds **{float(paths.explained.sum()):.1%}** of the variance of these vectors; what lies "
                 "outside it is not shown. Each path runs from the embeddings to the last layer, marked by its token; "
                 "the scale shows the shade of each."
-            )
+            ),
+            further(ask, options, answer),
         ],
     )
 

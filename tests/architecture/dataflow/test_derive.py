@@ -241,6 +241,20 @@ def test_drawn_counts_add_up_to_the_model(model_type: str) -> None:
     assert outside + sum(row.total for rows in layers.values() for row in rows) == derived.ledger.total
 
 
+@pytest.mark.parametrize(("model_type", "module"), [("t5", "EncDecAttention"), ("bart", "encoder_attn")])
+def test_a_decoder_beside_an_encoder_reads_its_own_tokens_and_crosses_with_all_its_matrices(
+    model_type: str, module: str
+) -> None:
+    derived = faces(model_type)
+    decoder = [row for row in derived.ledger.layers if row.component == "decoder"]
+    rows = [row for row in derived.ledger.parameters if (row.component, row.layer) == ("decoder", len(decoder) // 2)]
+    across = sum(row.numel for row in rows if f".{module}." in row.name)
+    assert [row.count for row in derived.stack.rows if row.boxes[0].label == "cross-attention"] == [across]
+    (enters,) = [row for row in derived.stack.rows if row.enters]
+    assert enters.group in ("embeddings of the decoder", derived.stack.sums[1][0])
+    assert not any("read inside" in box.detail for row in derived.stack.rows for box in row.boxes)
+
+
 @pytest.mark.slow
 def test_the_document_of_families_tells_the_same() -> None:
     table = DOCUMENT.read_text(encoding="utf-8").partition("| family |")[2].partition("\n\n")[0]
