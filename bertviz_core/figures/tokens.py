@@ -194,13 +194,15 @@ def _within(runs: Sequence[PieceRun], most: int) -> list[PieceRun]:
 
 
 def token_rows(parts: Sequence[tuple[str, TextPieces]], below: Notes, width: int) -> TokenRows:
-    """Arrange the tokens in rows, at the largest font size that needs few of them."""
+    """Arrange the tokens in rows, at the largest font size that needs few of them; a smaller one may save a row."""
+    best: TokenRows | None = None
     for size in SIZES:
         rows = TokenRows(size, below, width)
         for name, pieces in parts:
             rows.add(name, pieces)
-        if rows.count <= FEW * len(parts):
-            break
+        if best is not None and rows.count >= best.count <= FEW * len(parts):
+            return best
+        best = rows
     return rows
 
 

@@ -260,7 +260,7 @@ class RunQueue:
 RUN_LOCK = RunQueue()
 """Only one run at a time: a run uses all cores and much memory."""
 RECORDED = "Query, key and value were recorded in the attention function; attention is computed from them."
-EAGER = "{} computes attention in its own code: its maps are known, its query, key and value are not."
+EAGER = "{} computes attention in its own code: its maps are as it returns them; query, key and value are not recorded."
 IN_PART = "What can be recorded of {} is not the whole of its attention: its own maps are shown, without query and key."
 NO_MAPS = "For this text {} returns no attention maps of one row per token that sums to 1."
 

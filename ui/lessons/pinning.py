@@ -139,12 +139,14 @@ def _texts(pin: pins.Pin) -> None:
 
 
 def _choose_figures(pin: pins.Pin) -> None:
-    """Which figures of a view with several are in the report."""
+    """Which figures of a view with several are in the report and on slides."""
     titles = {each.name: each.title for each in cached_sections(pin.token) or ()}
     if len(titles) < 2:
         return
+    if len({*titles.values()}) < len(titles):
+        titles = {name: f"{title} ({name.replace('-', ' ')})" for name, title in titles.items()}
     with st.container(gap="xxsmall"):
-        st.caption("Figures in the report")
+        st.caption("Figures in the report and on slides")
         for name, title in titles.items():
             key = f"pinned_{name}_{pin.token}"
             st.checkbox(

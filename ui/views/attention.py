@@ -18,6 +18,7 @@ from bertviz_core.figures.attention.html_file import attention_html, file_payloa
 from bertviz_core.figures.attention.maps import (
     LIFTED,
     UNITS,
+    WHERE,
     all_heads_title,
     atlas_figure,
     attention_title,
@@ -362,7 +363,7 @@ def _numbers(drawing: Drawing, shown: AttentionMap, name: str, name_of_all: str)
 def scale_sentence(atlas: AttentionAtlas, maps: Sequence[AttentionMap | PooledMap], look: ViewOptions) -> str:
     """Describe the colours of the open heads, or for () of the picture of all heads, as the scale of a figure does."""
     unit, top = UNITS[atlas.options.weights], float(atlas.thumbnails.max(initial=0))
-    end, which = f"{top:.3g}", "one scale for all heads"
+    end, which = f"{top:.3g}", f"one scale for all {'layers' if atlas.options.weights in WHERE else 'heads'}"
     peaks = [float(each.weights.max(initial=0)) for each in maps]
     if look.scale == "fixed" and atlas.options.weights != "value-weighted":
         end, which = "1", "a fixed scale"

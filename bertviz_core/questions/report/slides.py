@@ -38,6 +38,8 @@ NOTE_BOX, HEADING_BOX = (EDGE, 1.05, DECK_WIDE, 0.65), (EDGE, 1.72, DECK_WIDE, 0
 READING_BOX = (EDGE, 6.65, PAGE_WIDTH - 2 * EDGE, 0.6)
 TITLE_SIZES, NOTE_SIZES, READING_SIZES, CELL_SIZE = (30, 26, 22), (20, 18, 16, 14), (12, 11, 10), 12
 HEADING_SIZES = (16, 14, 12)
+COVER_BOX, COVER_SIZES = (EDGE, 2.2, PAGE_WIDTH - 2 * EDGE, 1.4), (44, 36, 30, 24)
+"""Place and sizes of the title of a slide without a picture, whose note is below it."""
 LINE = 1.2
 """Height of a line as a share of its letters."""
 MOST_ROWS, MOST_COLUMNS, ROW = 12, 6, 0.34
@@ -146,8 +148,9 @@ def _draw(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | Non
     title, note, heading = _line(content.title), _lines(content.note), slide.shapes.title
     if heading is None:
         raise ValueError("the layout has no title")
-    heading.left, heading.top, heading.width, heading.height = map(_emu, TITLE_BOX)
-    _write(heading.text_frame, title, TITLE_BOX, TITLE_SIZES, theme.text)
+    at, sizes = (TITLE_BOX, TITLE_SIZES) if content.sections else (COVER_BOX, COVER_SIZES)
+    heading.left, heading.top, heading.width, heading.height = map(_emu, at)
+    _write(heading.text_frame, title, at, sizes, theme.text)
     heading.text_frame.paragraphs[0].font.bold = True
     line, reading, above = _add_figure(slide, content, picture)
     for words, box, sizes, colour in (
@@ -171,7 +174,7 @@ def _draw(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | Non
 def _add_figure(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | None) -> tuple[str, str, Box]:
     """Place the picture or table of a slide; returns the line below it, how it is read, and the place of a note."""
     if picture is None and not content.sections:
-        return "", "", (EDGE, MIDDLE, DECK_WIDE, DECK_HIGH)
+        return "", "", (EDGE, COVER_BOX[1] + COVER_BOX[3], DECK_WIDE, 3.4)
     high = DECK_NOTED if content.note or content.heading else DECK_HIGH
     box = (EDGE, BOTTOM - high, DECK_WIDE, high)
     if picture is not None:

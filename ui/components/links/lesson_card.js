@@ -12,6 +12,7 @@ const OWN_KEYS = "input, textarea, select, canvas, [contenteditable], [role=slid
 export default function ({ data, parentElement }) {
   const card = parentElement.querySelector(".lesson-card");
   const content = JSON.stringify(data), step = JSON.stringify([data.lesson, data.count, data.trials, data.away]);
+  card.summary = data.end ? data.summary : "";
   card.presented = document.querySelector(".st-key-presenter") !== null;
   card.dataset.step = data.count.match(/\d+/g).join(" / ");
   listen(card);
@@ -85,7 +86,8 @@ function onPresented(card, event) {
   if (to === undefined) return;
   event.preventDefault();
   event.stopPropagation();
-  if (to !== now) all[to]?.click();
+  if (to === all.length && card.summary) card.querySelector(".note").textContent = `In short: ${card.summary}`; // as the last slide
+  else if (to !== now) all[to]?.click();
 }
 
 function draw(card, data) {
