@@ -155,6 +155,7 @@ def word_target(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, word:
     word_head = WordHead(head)
     check_place("token", position, len(tokens))
     word_id = word_id_at(tokenizer, tokens, word, position)
+    read = "" if int(tokens.input_ids[position]) == tokenizer.tokenizer.mask_token_id else ", which is not masked"
 
     def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
         reset_model_state(head.base.model, max(lengths))
@@ -167,7 +168,7 @@ def word_target(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, word:
         tokens,
         values,
         name=f"word:{word}@{position}",
-        title=f"log-probability of {quoted(escape_controls(word), 40)} at token {position}",
+        title=f"log-probability of {quoted(escape_controls(word), 40)} at token {position}{read}",
         unit="nats",
         model=word_head.model,
     )

@@ -223,8 +223,8 @@ def _norm_words(norms: np.ndarray) -> str:
         return ""
     most, least = int(norms.argmax()), int(norms.argmin())
     return (
-        f"Of all {len(norms)} blocks that of head {most} is the largest, with the norm **{norms[most]:.2f}**, and that "
-        f"of head {least} the smallest, **{norms[least]:.2f}**: where neighbours differ, an edge can be seen."
+        f"Of all {len(norms)} blocks that of head {most} is the largest, with the norm **{norms[most]:.4f}**, and that "
+        f"of head {least} the smallest, **{norms[least]:.4f}**: where neighbours differ, an edge can be seen."
     )
 
 

@@ -154,8 +154,8 @@ def test_a_cosine_in_place_of_an_answer_says_so_once(pair: str) -> None:
         ("classes", TEXT, "", "logit of '"),
         ("classes", TEXT, CONTEXT, "logit of '"),
         ("tags", TEXT, CONTEXT, "logit of '"),
-        ("words", TEXT, "", "log-probability of 'python' at token 5"),
-        ("pretraining", TEXT, "", "log-probability of 'python' at token 5"),
+        ("words", TEXT, "", "log-probability of 'python' at token 5, which is not masked"),
+        ("pretraining", TEXT, "", "log-probability of 'python' at token 5, which is not masked"),
         ("answers", QUESTION, CONTEXT, "start + end logit of '"),
     ],
 )
