@@ -103,6 +103,30 @@ def test_two_views_are_pinned_presented_by_keys_and_left_by_escape(lecturer: Pag
 
 
 @pytest.mark.slow
+def test_the_chosen_view_stays_chosen_while_the_list_is_closed(lecturer: Page, server: str) -> None:
+    page = lecturer
+    two_pinned(page, server)
+    title = page.get_by_role("textbox", name="Title of the chosen view")
+    second = title.input_value()
+    page.locator(".st-key-pinned_list label").filter(has_text="1.").click()
+    expect(title).not_to_have_value(second)
+    first = title.input_value()
+    page.keyboard.press("Escape")
+    expect(title).to_have_count(0)
+    page.locator(".st-key-pins_open button").first.click()
+    expect(title).to_have_value(first)
+
+
+def test_the_summary_of_a_lesson_ends_what_is_presented(page: Page, server: str) -> None:
+    page.goto(f"{server}/predictions?model=splade-tiny&lesson=tokens&step=9&present=true")
+    expect(card(page)).to_contain_text("step 9 of 9", timeout=COLD_MS)
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".lesson-card .note")).to_have_text(re.compile("^In short: A text is normalised"))
+    page.keyboard.press("ArrowLeft")
+    expect(card(page)).to_contain_text("step 8 of 9")
+
+
+@pytest.mark.slow
 def test_who_leaves_present_has_the_head_that_was_chosen_last(lecturer: Page, server: str) -> None:
     page = lecturer
     page.goto(f"{server}/attention?layer=2&head=5")

@@ -314,7 +314,12 @@ def test_a_switch_that_is_neither_on_nor_off_is_refused(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("robertabase", "roberta-base"), ("bert-base-uncasd", "bert-base-uncased"), ("google/bert-tny", "bert-tiny")],
+    [
+        ("robertabase", "roberta-base"),
+        ("bert-base-uncasd", "bert-base-uncased"),
+        ("google/bert-tny", "bert-tiny"),
+        ("checkpoint-80", "negations/checkpoint-80"),
+    ],
 )
 def test_a_wrong_name_asks_for_the_nearest(settings: Settings, name: str, meant: str) -> None:
     with pytest.raises(ModelNotFoundError, match=f"Did you mean '{meant}'"):

@@ -254,6 +254,15 @@ def test_the_three_groups_of_teaching_texts(group: str, tensors: int, total: int
     assert f"**{tensors} tensors, {total:,} parameters**" in summary(at)
 
 
+def test_a_group_without_rows_is_not_offered(models_dir: Path) -> None:
+    save_tiny("t5", models_dir / "mine")  # it has neither pooler nor task head
+    assert opened("parameters", model="mine").button_group(key="rows").options == [
+        "All groups",
+        "Embeddings",
+        "Layer 0",
+    ]
+
+
 def test_the_group_layer_0_has_the_rows_of_layer_0() -> None:
     rows = table(bert(rows="Layer 0"))
     sums: dict[str, int] = {}

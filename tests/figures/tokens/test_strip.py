@@ -10,7 +10,17 @@ import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.figures.base.style import LIGHT, THEMES, WIDTHS, Theme
-from bertviz_core.figures.tokens import DRAWN, Below, token_strip, tokenizers_figure, tokens_figure
+from bertviz_core.figures.tokens import (
+    DRAWN,
+    FEW,
+    SIZES,
+    Below,
+    TokenRows,
+    token_rows,
+    token_strip,
+    tokenizers_figure,
+    tokens_figure,
+)
 from bertviz_core.trace.results import Piece, PieceRun, TextPieces
 
 
@@ -129,3 +139,18 @@ def test_two_tokenizers_stand_one_below_the_other_under_their_names() -> None:
     figure = tokenizers_figure(made("ab"), made("a-b"), "one", "two").drawn(LIGHT)
     assert [each.text for each in figure.layout.annotations] == ["<b>one: 3 tokens</b>", "<b>two: 4 tokens</b>"]
     assert len(boxes(figure)) == 7
+
+
+@pytest.mark.parametrize("words", range(1, 60))
+def test_the_letters_are_as_large_as_the_fewest_rows_that_the_next_size_would_not_lower(words: int) -> None:
+    pieces = made(" ".join(["river"] * words))
+    counts = []
+    for size in SIZES:
+        rows = TokenRows(size, "id", 900)
+        rows.add("", pieces)
+        counts.append(rows.count)
+    place = SIZES.index(token_rows([("", pieces)], "id", 900).size)
+    assert counts[place] <= FEW or place == len(SIZES) - 1
+    assert place == len(SIZES) - 1 or counts[place + 1] >= counts[place], "a smaller size would save a row"
+    first = next((at for at, count in enumerate(counts) if count <= FEW), len(SIZES) - 1)
+    assert all(counts[at + 1] < counts[at] for at in range(first, place)), "letters are smaller without a row less"
