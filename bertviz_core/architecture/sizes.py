@@ -1,6 +1,5 @@
 """Sizes of a model, and what its family has."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -99,10 +98,11 @@ def _of_run(facts: ModelFacts, ledger: Ledger) -> tuple[Capability, ...]:
     local = [row.attention.window for row in layers if row.attention and row.attention.window]
     local = [window for window in local if window.limited]
     if local:
-        (window, _), *_ = Counter(local).most_common()
-        words = f"There a token sees {window_words(window)}; in the other layers all of the text."
+        spans = [window_words(each) for each in sorted({*local}, key=lambda each: (each.before, each.after))]
+        sees = f"token sees {' or '.join(spans)}{', depending on the layer' * (len(spans) > 1)}"
+        words = f"There a {sees}; in the other layers all of the text."
         if len(local) == len(layers):
-            words = f"A token sees {window_words(window)}."
+            words = f"A {sees}."
         answers.append(Capability("Local attention", f"in {len(local)} of {len(layers)} layers", words))
     return tuple(answers)
 
@@ -235,6 +235,8 @@ def describe(source: ModelSource, ledger: Ledger, facts: ModelFacts | None = Non
         sizes["vocab_size"] = sizes["vocab_size"] or _table_rows(ledger, "word")
     layers = sizes["num_hidden_layers"] or len(ledger.layers) or None
     heads, hidden = sizes["num_attention_heads"], sizes["hidden_size"]
+    if facts and not any(row.attention for row in facts.layers) and not any(row.attention for row in ledger.layers):
+        heads = None  # FNet's config has a number of them
     ratio = config.get("head_ratio")  # ConvBERT has convolutions in place of the other heads
     if heads and isinstance(ratio, int) and ratio > 0:
         heads = max(heads // ratio, 1)

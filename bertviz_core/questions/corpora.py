@@ -84,10 +84,6 @@ def value_columns(opened: CorpusSubject, _: Options) -> list[str]:
     return [name for name, kind in opened.corpus.columns.items() if kind in COLUMN_KINDS and name != TEXT_COLUMN]
 
 
-def _or_none(opened: CorpusSubject, options: Options) -> list[str]:
-    return ["", *value_columns(opened, options)]
-
-
 def _labels_first(opened: CorpusSubject, options: Options) -> list[str]:
     names = value_columns(opened, options)
     first = next((name for name in USUAL_LABELS if name in names), "")
@@ -174,7 +170,9 @@ DENSE = "least rows of a cluster; fewer find smaller groups, and leave out fewer
 LEAST = Param("least", "whole", DENSE, (), "Rows at least", bounds=_least_bounds, applies=_made_by("HDBSCAN"))
 SAMPLE = Param("sample", "whole", f"sentences that are run, {MORE}", (), "Sentences", bounds=_up_to(MAX_SENTENCES, 50))
 DIVIDED = "a column by whose values the sample is divided"
-PART_COLUMN = Param("part_column", "text", DIVIDED, (), "Group by", _or_none, shown=_or("no groups"))
+PART_COLUMN = Param(
+    "part_column", "text", DIVIDED, (), "Group by", lambda *of: ["", *value_columns(*of)], shown=_or("no groups")
+)
 PART = Param("part", "text", "one of these values, all by default", (), "Part", shown=escape_controls)
 MEASURE = choice("measure", PROFILE_MEASURES, "the number of every head", "Measure")
 LABELS = Param("probe_labels", "text", "the column with the labels", (), "Labels", _labels_first, shown=escape_controls)

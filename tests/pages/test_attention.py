@@ -110,7 +110,7 @@ def test_a_model_whose_values_are_not_known_says_so(tmp_path: Path, monkeypatch:
     at.session_state["attention_beside"] = True
     at.run()
     assert len(drawn(at)["data"]) == 3
-    assert "Value zeroing needs values, which are not known here" in words(at)
+    assert "Value zeroing needs a run that records the values" in words(at)
     st.cache_resource.clear()
 
 

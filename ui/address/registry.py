@@ -102,10 +102,6 @@ def _words(key: str, help_text: str, *options: str) -> Param:
     return Param(key, "choice" if options else "text", help_text, options)
 
 
-def _whole(key: str, help_text: str) -> Param:
-    return Param(key, "whole", help_text)
-
-
 STATE = Param("layer", "layer", "the layer after which hidden states are read, from 0, or embeddings")
 """Commands and the library count the entries of hidden_states instead: 0 for the embeddings, 1 after layer 0."""
 
@@ -259,7 +255,7 @@ ROWS: tuple[AddressName, ...] = (
         Param("target_at", "position", "the position of the target"),
         _words("target_class", "the class or tag"),
         _words("target_layer", "the hidden state that the target is in"),
-        _whole("target_dimension", "one number of it"),
+        Param("target_dimension", "whole", "one number of it"),
         _words("classes_of", "whether the classes of the head or of the probe are the target", "the head", "the probe"),
         carried=True,
     ),

@@ -415,11 +415,11 @@ def answer_kind_select(own: tuple[str, ...], instead: str, has_probe: bool) -> s
 def offer_classifier(tasks: tuple[str, ...]) -> None:
     """Say where a classifier is, for a model without classes, and open it with its texts at a click."""
     name = OFFERED[0]
-    if EXAMPLE_TASK in tasks or not ready((name,)):
+    if {*CLASS_TASKS} & {*tasks} or not ready((name,)):
         return
     with st.container(horizontal=True, vertical_alignment="center", key="many_classifier"):
         st.markdown(
-            f":material/info: This model has no classes; {name} has: places, good or bad, and it fails on negations.",
+            f":material/info: This model gives texts no class; {name} does: places, good or bad. It fails on negations.",
             width="content",
         )
         st.button(
@@ -432,7 +432,7 @@ def _open_classifier(name: str) -> None:
     st.session_state.update({questions.TEXTS_FROM.key: TEXTS_FILE, questions.ANSWERED_BY.key: EXAMPLE_TASK})
 
 
-def text_list(answered_by: str, classes: Sequence[str], mask: str) -> answered.TextList | None:
+def text_list(answered_by: str, classes: Sequence[str], mask: str, pair: str | None) -> answered.TextList | None:
     """The texts of this session, behind a button that opens their panel; None before an upload."""
     own = {questions.TEXTS_FROM.options[0]: partial(_typed_texts, answered_by, classes, mask)}
     words = (
@@ -440,7 +440,12 @@ def text_list(answered_by: str, classes: Sequence[str], mask: str) -> answered.T
         "-m bertviz_core predict --file`)"
     )
     columns = (*COLUMNS, *(["none: the second text of the page"] if answered_by in OF_PAIRS else []))
-    return text_panel(questions.TEXTS_FROM, "many_box", MANY_FILE, words, columns, own)
+    listed = text_panel(questions.TEXTS_FROM, "many_box", MANY_FILE, words, columns, own)
+    if listed is None or not pair or listed.pairs is not None:
+        return listed
+    if answered_by in OF_PAIRS:
+        return replace(listed, pairs=(pair,) * len(listed.texts))
+    return replace(listed, notices=(*listed.notices, texts.PAIR_NOT_READ))
 
 
 def _typed_texts(answered_by: str, classes: Sequence[str], mask: str) -> answered.TextList:
@@ -483,12 +488,11 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
         no_head(opened.name, heads, instead)
         opened = SharedModel(instead)
         heads = whole_heads(opened)
-    if not has_probe:
-        offer_classifier(heads.tasks)  # above the question whether a probe is to be trained
+    offer_classifier(heads.tasks)  # above the question whether a probe is to be trained
     chosen = chosen_probe(opened, ask, row) if answered_by == answered.PROBE else None
     with place:
         classes = chosen.probe.classes if chosen else reading.config_classes(opened.source.config)
-        listed = text_list(answered_by, classes, mask_text(opened.tokenizer))
+        listed = text_list(answered_by, classes, mask_text(opened.tokenizer), options.pair)
     if listed is None:
         wait_for_file("Texts")
         end_page()
@@ -498,11 +502,9 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
         opened = opened.with_probe(chosen.probe)
         of = Options(listed.texts, values={TARGET.key: f"probe:{chosen.probe.digest}"})
     else:
-        every = (options.pair,) * len(listed.texts) if options.pair and answered_by in OF_PAIRS else None
-        of = questions.with_pairs(listed.texts, every if listed.pairs is None else listed.pairs, answered_by)
+        of = questions.with_pairs(listed.texts, listed.pairs, answered_by)
     known = answer(questions.text_answers, opened, of)
-    predictions, scores = known.result, None
-    shown = list(range(len(predictions.texts)))
+    predictions, scores, shown = known.result, None, list(range(len(known.result.texts)))
     try:
         scores = None if listed.gold is None else questions.scored_texts(known, listed.gold, opened.name)
     except TextError as error:  # the answers are shown without their scores
@@ -512,12 +514,10 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
         shown = _shown(predictions, scores.result)
     gold = listed.gold if scores is None else scores.result
     yield from answered.many_parts(opened.name, answered_by, predictions, gold, shown)
-    if listed.gold is None:
+    if listed.gold is None and not predictions.are_numbers and answered_by != "token-classification":
         yield Text(texts.NO_GOLD, "caption")
-    if has_probe:
-        offer_classifier(heads.tasks)
-    every = (*notices, *predictions.notices)  # the page has shown those of the heads above
-    yield Notices([notice for notice in every if notice not in heads.notices], "caption")
+    # The page has shown those of the heads above.
+    yield Notices([each for each in (*notices, *predictions.notices) if each not in heads.notices], "caption")
     yield Explained("predictions_several", texts.SEVERAL_TEXTS, library_lines(questions.text_answers, opened, of))
 
 
@@ -541,7 +541,7 @@ def calibration_view(opened: SharedModel, ask: Ask, options: Options) -> Iterato
                 chosen = with_controls((POOLING, STATE), opened, chosen)
             chosen = replace(chosen, values={**chosen.values, questions.SEED.key: str(seed)})
         else:
-            listed = text_list(task or "", reading.config_classes(of.source.config), "")
+            listed = text_list(task or "", reading.config_classes(of.source.config), "", options.pair)
     if listed is None:
         wait_for_file("Texts")
         end_page()

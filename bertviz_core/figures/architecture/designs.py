@@ -315,8 +315,10 @@ def _near(side: int | None) -> int:
     return TOKENS if side is None else side if side < TOKENS - 1 else 2
 
 
-def _design_frame(class_ledger: Ledger) -> "pd.DataFrame":
-    rows = [(part.name, part.total, part.total / class_ledger.total) for part in class_ledger.components]
+def _design_frame(design: Design, class_ledger: Ledger) -> "pd.DataFrame":
+    names = {"encoder": "decoder"} if design.kind == "decoder" else {}
+    parts = class_ledger.components
+    rows = [(names.get(part.name, part.name), part.total, part.total / class_ledger.total) for part in parts]
     return pd.DataFrame(rows, columns=["component", "parameters", "share"])
 
 

@@ -271,7 +271,7 @@ MAX_TABLES = 3
 EMBEDDINGS = "embeddings"
 ATTENTION_PARTS = ("query", "key", "value", "query_key_value", "attention_output", "attention_other")
 ROLES = {"word": "word", "position": "position", "token type": "token type"}
-NOT_IN_STREAM = "read inside the layers"
+NOT_IN_STREAM = "beside the main path"
 
 
 def model_stack(architecture: Architecture, ledger: Ledger, theme: Theme) -> go.Figure:
@@ -288,8 +288,8 @@ def stack_picture(architecture: Architecture, ledger: Ledger) -> Picture:
         drawn, layer_sums = _stack_rows(architecture, ledger, stack)
         rows += drawn
         sums += layer_sums
-    rows += _beside_rows(facts, ledger)
     rows += _top_rows(architecture, ledger)
+    rows += _beside_rows(facts, ledger)
     title = f"From token ids to output — {architecture.model}"
     return Picture(tuple(rows), title, "token ids", sums=tuple(sums), total=f"{ledger.total:,}")
 
@@ -345,7 +345,10 @@ def _module_rows(
         own = [row for row in rows if _module(row) == path]
         norm = all(len(row.shape) == 1 and not row.name.endswith(".weights") for row in own)  # of tokens: Model2Vec
         largest = max(own, key=lambda row: row.numel)
-        label = "layer norm" if norm else _path_words(path)
+        biased = any(row.name.endswith("bias") for row in own)  # RMS norms have none
+        label = (
+            ("layer norm" if biased else "norm") if norm else "position" if "position" in path else _path_words(path)
+        )
         box = Box(label, _shape_text(largest.shape), "layer_norm" if norm else "other")
         drawn.append(Row((box,), _sum(own), group=group, apart=apart))
     return drawn
@@ -409,6 +412,10 @@ def _layer_rows(
 def _model_stack_block_rows(
     architecture: Architecture, own: Sequence[Parameter], block: Block, layer_facts: LayerFacts, group: str
 ) -> list[Row]:
+    if layer_facts.stack == "decoder":  # its feed-forward may have another width than the encoder's
+        matrices = [row.shape for row in own if row.part == "feed_forward" and len(row.shape) == 2]
+        inner = (size for shape in matrices for size in shape if size != architecture.hidden_size)
+        architecture = replace(architecture, intermediate_size=min(inner, default=architecture.intermediate_size))
     boxes = tuple(_block_box(architecture, kind, layer_facts) for kind in block.kinds)
     total = sum(_block_count(own, kind, block, layer_facts.blocks) for kind in block.kinds)
     before, within, behind = (
@@ -481,7 +488,7 @@ def _beside_rows(facts: ModelFacts | None, ledger: Ledger) -> list[Row]:
     ]
     if not rest:
         return []
-    modules = list(dict.fromkeys(_module(row) for row in rest))
+    modules = list(dict.fromkeys(_module(row).removesuffix(".regression") or row.name for row in rest))
     names = ", ".join(_path_words(path) for path in modules[:2]) + (
         f" and {len(modules) - 2} more" if modules[2:] else ""
     )

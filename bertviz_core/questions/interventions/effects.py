@@ -418,9 +418,10 @@ def listed_examples(opened: Opened, options: Options) -> LabelledTexts:
     if fitting is not None or kind != "class":
         return fitting or examples
     named = ", ".join(quoted(each, 40) for each in classes[:NAMED]) or "not named in its config"
+    own = f"the classes of this task head are {named}" if classes[1:] else "this task head gives one number"
     notice = (
-        f"The sentences of {examples.name} are about {', '.join(examples.classes)}, and the classes of this task head "
-        f"are {named}: its effects may have another sign on texts like those of its training. Give a list of your own."
+        f"The sentences of {examples.name} are about {', '.join(examples.classes)}, and {own}: its effects may have "
+        "another sign on texts like those of its training. Give a list of your own."
     )
     return replace(examples, notices=(*examples.notices, notice))
 

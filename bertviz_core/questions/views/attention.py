@@ -319,7 +319,9 @@ def readings_parts(trace: Trace, opened: Opened, options: Options, is_slow: Call
     """The raw weights, the value-weighted ones, the rollout and value zeroing, side by side."""
     readings, without = list(LABELS), ""
     if trace.attention_source != "recorded":
-        without = " Value zeroing needs values, which are not known here."
+        without = (
+            " Value zeroing needs a run that records the values, which this model's own attention code does not allow."
+        )
     elif is_slow():
         without = " Value zeroing of a text this long is computed where it is chosen under Weights."
     if without:

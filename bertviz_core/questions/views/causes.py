@@ -29,7 +29,7 @@ from bertviz_core.interventions.results import (
     JointAblation,
     TwoModelEffects,
 )
-from bertviz_core.interventions.target_parsing import parse_target
+from bertviz_core.interventions.target_parsing import OF_TWO_TEXTS, parse_target
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.results import LabelledTexts
 from bertviz_core.predictions.results import ClassPrediction
@@ -255,6 +255,8 @@ def _head_view(
         f"{KINDS} Mean: over {escape_markdown(reference)}. Colours end just above the largest effect of a head; blocks "
         "and layers with larger effects have the last colour, and their numbers are below."
     )
+    if parse_target(options.get(TARGET.key), has_pair=True).kind in OF_TWO_TEXTS:
+        ends += " Parts are changed while the text is read; the second text's vector is that of the whole model."
     link = f"See its attention: {head_name(*place)}"
     yield Figure.of(
         effects_figure,

@@ -173,7 +173,7 @@ function drawRibbons(view, svg, part) {
 // Whether a ribbon is that of the chosen key.
 const isKey = ({ path, laneOf }, key) => path.key !== null && laneOf[key] === laneOf[path.key];
 
-const restName = ({ rows, ribbons }, count = rows.length - ribbons.keys.length) => `${count} ${count === 1 ? "other" : "others"}`;
+const restName = ({ ribbons }, count = ribbons.others) => `${count} ${count === 1 ? "other" : "others"}`;
 
 // What the blocks of an opened layer add, and the activations inside its feed-forward block, as far as they are known.
 function addedVectors({ header: { stages }, path }, { output, activations, feedForward } = {}) {

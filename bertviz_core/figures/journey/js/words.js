@@ -77,7 +77,7 @@ function sentence(view) {
 function addedWords({ output, feedForward, headNorms }) {
   const most = headNorms && strongest(headNorms.values), long = ({ values }) => fixed(Math.hypot(...values), 2);
   const head = headNorms && headNorms.values.length > 1 ? `, of its heads head ${most} the longest part (${fixed(headNorms.values[most], 2)})` : "";
-  const words = [output && `Attention adds a vector of length ${long(output)}${head}`, feedForward && `${output ? "the" : "The"} feed-forward adds one of ${long(feedForward)}`];
+  const words = [output && `Attention adds a vector of length ${long(output)}${head}`, feedForward && `${output ? "the feed-forward adds one" : "The feed-forward adds a vector"} of ${output ? "" : "length "}${long(feedForward)}`];
   return words.some(Boolean) ? `${words.filter(Boolean).join("; ")}.` : "";
 }
 

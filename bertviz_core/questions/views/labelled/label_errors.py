@@ -61,7 +61,7 @@ def joint_parts(opened: Opened, answer: Answer[LabelErrors], options: Options) -
     )
     if not len(result.suspects):
         yield Text(NONE_SUSPECT, "caption")
-    if has_head(opened) and HEAD not in offered_sources(opened, options):
+    if has_head(opened) and HEAD not in offered_sources(opened, options) and config_classes(opened.source.config)[1:]:
         names = ", ".join(quoted(name, LONGEST_NAME) for name in config_classes(opened.source.config)[:NAMED])
         words = f"{opened.name} has a task head of its own, with other classes than these texts: {names}"
         yield Text(escape_markdown(f"{words}. Bring texts with its labels to use its probabilities."), "caption")

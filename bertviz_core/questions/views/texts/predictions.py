@@ -154,6 +154,9 @@ NO_GOLD = (
     "Without gold labels there is nothing to be compared: type a label and a tab in front of each text, or choose the "
     "column of a file that holds the labels, for accuracy, macro-F1 and a confusion matrix."
 )
+PAIR_NOT_READ = (
+    "The second text of the page is not read with a list: choose a column of second texts in a file, one for each text."
+)
 NO_GOLD_LABELS = (
     "Calibration compares answers with gold labels: under **Texts**, type a label and a tab in front of each text, or "
     "choose the column of a file that holds the labels."
@@ -313,7 +316,7 @@ def class_words(prediction: ClassPrediction) -> str:
     share = f"**{float(prediction.probabilities[prediction.best]):.3f}**"
     if prediction.scoring == "softmax":
         count = len(prediction.labels)
-        return f"To {escape_markdown(prediction.model)} the likeliest of {count:,} classes is **{best}**: {share}."
+        return f"To {escape_markdown(prediction.model)} the likeliest of {count:,} classes: **{best}**, {share}."
     if len(prediction.labels) == 1:
         return f"**{best}** has the probability {share}."
     likely = int((prediction.probabilities > 0.5).sum())
