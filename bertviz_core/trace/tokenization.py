@@ -57,7 +57,7 @@ def position_limit(config: Mapping[str, Any]) -> TokenLimit | None:
     if rows <= 0:
         return None
     if not family(str(config.get("model_type", ""))).positions_behind_padding:
-        return TokenLimit(rows, f"the config is for {rows:,} positions")
+        return TokenLimit(rows, f"the model is made for {rows:,} positions")
     unused = int(config.get("pad_token_id") or 0) + 1
     rest = max(rows - unused, 0)
     return TokenLimit(rest, f"the model has {rows:,} positions, of which the first {unused} carry no token")

@@ -154,7 +154,7 @@ def test_a_position_beyond_a_shorter_text_is_let_go() -> None:
         ("", "no token of its own"),
         ("   ", "no token of its own"),
         ("\x00\x01\x1b\u200b", "no token of its own"),
-        ("word " * 600, "90 tokens cut off at the end of the text: the model has 512 positions"),
+        ("word " * 600, "90 tokens cut off at the end of the text: the model is made for 512 positions"),
         ("a" * 100_000, "none known to the vocabulary"),
         ("x y " * 25_000, "49,490 tokens cut off"),
         ("\U0001f468\u200d\U0001f469\u200d\U0001f467", "none known to the vocabulary"),

@@ -126,7 +126,7 @@ def test_position_limit(config: dict[str, object], expected: int) -> None:
 def test_the_smallest_limit_counts_and_is_named() -> None:
     bert, t5 = BertConfig(max_position_embeddings=40).to_dict(), T5Config().to_dict()
     unset = 10**30
-    assert token_limit(bert, unset, 100) == TokenLimit(40, "the model has 40 positions")
+    assert token_limit(bert, unset, 100) == TokenLimit(40, "the model is made for 40 positions")
     assert token_limit(bert, 30, 100).tokens == 30
     assert "model_max_length" in token_limit(bert, 30, 100).reason
     assert token_limit(bert, unset, 20).tokens == 20

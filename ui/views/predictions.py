@@ -419,7 +419,7 @@ def offer_classifier(tasks: tuple[str, ...]) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="many_classifier"):
         st.markdown(
-            f":material/info: This model gives texts no class; {name} does: places, good or bad. It fails on negations.",
+            f":material/info: This model gives texts no class; {name} does: places, good or bad. Negations mislead it.",
             width="content",
         )
         st.button(
