@@ -301,7 +301,7 @@ def test_the_first_sentence_compares_the_mean_probability_with_the_share_that_is
     words = sure_words(calibration(predicted, ["abc"[place] for place in gold]))
     probability, right = softmax(predicted.logits, axis=1).max(axis=1).mean(), (logits.argmax(axis=1) == gold).mean()
     assert f" is {verdict}" in words
-    assert f"probability of its answers is {probability:.3f}, and {right:.2f} of" in words
+    assert f"probability of its answers is {probability:.3f}, and {right:.3f} of" in words
 
 
 def test_how_sure_right_and_wrong_answers_are_is_their_mean_probability() -> None:
