@@ -168,5 +168,3 @@ class Ribbons:
     """Shares of these keys in the row."""
     rest: float
     """Share of all other keys; shares and rest sum to 1."""
-    others: int
-    """Number of these, without keys that cannot be seen, whose share is 0."""

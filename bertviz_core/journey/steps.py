@@ -446,8 +446,7 @@ def ribbons(shares: Float[np.ndarray, " seq"]) -> Ribbons:
     count = min(MOST_RIBBONS, int(np.searchsorted(behind, COVERED)) + 1, len(order))
     keys = order[:count]
     key_shares = tuple(float(share) for share in shares[keys])
-    rest, others = max(0.0, 1.0 - float(np.sum(key_shares))), int(np.count_nonzero(shares[order[count:]]))
-    return Ribbons(tuple(int(key) for key in keys), key_shares, rest, others)
+    return Ribbons(tuple(int(key) for key in keys), key_shares, max(0.0, 1.0 - float(np.sum(key_shares))))
 
 
 def embedding_opening(parts: EmbeddingSum, token: int) -> EmbeddingOpening:

@@ -1,6 +1,7 @@
 """In the drawing of a long text a lane is a word: weights on its pieces are added up, numbers averaged."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ from transformers import AutoTokenizer
 
 from bertviz_core import open_model
 from bertviz_core.models.catalog import bundled_folder
-from tests.browser.conftest import hurried_tab
+from tests.browser.conftest import COLD_MS, hurried_tab, serving
 from tests.browser.test_journey import LYING, opened, sentence
+from tests.helpers.tiny_models import save_tiny
 
 pytestmark = pytest.mark.browser
 TEXT = "Photosynthesis transforms electromagnetic radiation, and chlorophyll absorbs photons meticulously. " * 5
@@ -98,3 +100,14 @@ def test_a_key_that_follows_closely_on_another_is_in_the_address(page: Page, ser
         late.set()
         tab.keyboard.press("ArrowUp")
         expect(tab).to_have_url(re.compile(f"{first}(?!\\d)"))
+
+
+@pytest.mark.slow
+def test_keys_that_a_token_cannot_see_are_not_counted(page: Page, tmp_path: Path) -> None:
+    save_tiny("gpt2", tmp_path / "models" / "causal")
+    with serving(tmp_path) as url:
+        page.goto(f"{url}/?model=causal&text=i+love+my+pet+python&layer=0&query=2")
+        page.locator(".journey .ribbon").first.wait_for(timeout=COLD_MS)
+        ribbons = page.locator(".journey").evaluate("root => root.view.ribbons")
+    assert len(ribbons["keys"]) + ribbons["others"] == 3  # itself and those before it
+    assert sum(each["share"] for each in ribbons["keys"]) + ribbons["rest"] == pytest.approx(1, abs=1e-5)

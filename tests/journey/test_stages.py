@@ -171,4 +171,4 @@ def test_it_is_told_where_the_last_state_is_not_what_the_last_layer_returns(fami
     handle.remove()
     last = run.hidden_states[-1]
     same = np.allclose(outputs[-1].reshape(-1, last.shape[-1])[: len(last)], last, atol=1e-5)
-    assert any(f"layer {LAYERS - 1} includes this norm" in each for each in answer.notices) is not same
+    assert any(f"what is shown of layer {LAYERS - 1} includes it" in each for each in answer.notices) is not same

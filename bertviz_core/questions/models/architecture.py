@@ -126,7 +126,7 @@ def last_norm(opened: Opened) -> tuple[str, ...]:
     """A remark where the last hidden state, as transformers returns it, is that behind a norm after the layers."""
     sizes, ledger = architecture(opened, Options()).result, parameters(opened, Options()).result
     layers = opened.loaded.num_hidden_layers
-    what = f"The last hidden state is the output of the {{}}: what is shown of layer {layers - 1} includes this norm."
+    what = f"The last hidden state is the output of the {{}}: what is shown of layer {layers - 1} includes it."
     return tuple(what.format(each.name) for each in stages_of(sizes, ledger, layers) if each.kind == "norm")
 
 

@@ -20,7 +20,8 @@ function laneRibbons({ rows, header, ribbon }, row) {
   const made = ribbonsOf(shares), strongestOf = (tokens) => tokens.reduce((best, token) => (row[token] > row[best] ? token : best));
   const merged = rows.reduce((sum, { pieces }, at) => sum + (pieces > 1 ? shares[at] : 0), 0);
   const sink = header.sinks && ribbon !== "weighted" ? Math.max(0, 1 - row.reduce((sum, share) => sum + share, 0)) : 0;
-  return { rest: Math.max(0, made.rest - sink), sink, merged, keys: made.keys.map(({ key, share }) => ({ key: strongestOf(own[key]), share })) };
+  const others = shares.filter((share) => share > 0).length - made.keys.length; // a key that cannot be seen is none
+  return { rest: Math.max(0, made.rest - sink), others, sink, merged, keys: made.keys.map(({ key, share }) => ({ key: strongestOf(own[key]), share })) };
 }
 
 // The mean of the shading's values over the pieces of a lane, at a layer.
@@ -47,6 +48,6 @@ function hiddenWords({ header, plan, path, rows, ribbons, laneOf, filed }) {
     const holds = ribbons ? `, and ${fixed(ribbons.merged)} of the attention is on them` : "";
     words.push(`${merged.length === 1 ? "1 word of several tokens has" : `${merged.length} words of several tokens have`} one lane each: cells show the mean, the strip is of the first token${holds}.`);
   }
-  if (ribbons?.rest > 0.0005) words.push(`The grey ribbon holds ${fixed(ribbons.rest)} of the attention, on ${rows.length - ribbons.keys.length} other ${lanes}.`);
+  if (ribbons?.rest > 0.0005) words.push(`The grey ribbon holds ${fixed(ribbons.rest)} of the attention, on ${ribbons.others} other ${lanes}.`);
   return words.filter(Boolean).join(" ");
 }
