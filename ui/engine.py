@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial, singledispatch
+from itertools import count
 from typing import Any
 
 import streamlit as st
@@ -67,8 +68,8 @@ LONGEST_SLIDER, HALF = 1_000, 0.49
 """Greatest range of a slider; share of a wide page's width of the figure with a section beside it."""
 LAST_CELL = "_last_cell"
 """End of the session key of the cell whose click was taken last."""
-SWITCH = '<span class="{}"></span>'
-"""What hides a view while it is drawn, and shows it then."""
+MARKS = count()
+"""Numbers that tell marks of one run apart."""
 CLICKS: dict[str, Callable[[int, int], None]] = {}
 """Chart -> what a click on a row and column does, for pages that draw by themselves."""
 Subject = Callable[[DeltaGenerator, str], tuple[Any, str, Options]]
@@ -165,13 +166,13 @@ def at_once(place: DeltaGenerator, name: str, deciding: Iterable[str], *of: str)
     key, now = f"shown_{name}", [*of, *map(stored, deciding)]
     shown, times = stored(key, (None, 0))
     if is_other := shown not in (None, now):  # nothing is left of another where there was none
-        place.html(SWITCH.format("switching"))
+        _mark(place, "switching")
     if shown != now:
         store(key, ([], times))  # where the page ends before the end of the block, it is not shown yet
 
     def show() -> None:
         if is_other:  # an animation begins anew under another name only
-            place.html(SWITCH.format(("switched", "switched again")[times % 2]))
+            _mark(place, ("switched", "switched_again")[times % 2])
 
     before = at_the_end.set((*at_the_end.get(), show))
     try:
@@ -180,6 +181,11 @@ def at_once(place: DeltaGenerator, name: str, deciding: Iterable[str], *of: str)
         at_the_end.reset(before)
         show()
     store(key, ([*of, *map(stored, deciding)], times + is_other))
+
+
+def _mark(place: DeltaGenerator, state: str) -> None:
+    """Say in the page what frame.css hides or shows; what a browser loads first, as st.html, would come too late."""
+    place.container(key=f"{state}_{next(MARKS)}").empty()
 
 
 def _deciding(params: Iterable[Param]) -> list[str]:
@@ -367,7 +373,7 @@ def _(part: parts.Table, *_: Any) -> None:
         folded_table(part.folded, lambda: part.frame, part.alt, part.formats)
         return
     on_row = partial(open_row, part.key, part.opens) if part.opens else None
-    numbers_table(part.frame, part.alt, part.height, part.first, part.formats, part.key or None, on_row)
+    numbers_table(part.frame, part.alt, part.height, part.first, part.formats, part.key or None, on_row, part.rows)
 
 
 @draw.register

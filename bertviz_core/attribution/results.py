@@ -116,7 +116,7 @@ class ClassAttributions(OfModel):
     classes: int
     """Number of classes of the head or probe."""
     noun: str
-    """Noun for an output: "class", or "tag" for one of a token."""
+    """Noun for an output: "class", "tag" for one of a token, "number" for one of a regression."""
     shares: Float[np.ndarray, "words labels"]
     """Clean value of a class minus that without the word; negative for a word that counts against the class."""
     clean: Float[np.ndarray, " labels"]

@@ -243,7 +243,7 @@ class ClassOutputs:
     labels: tuple[str, ...]
     scoring: Scoring
     noun: str = "class"
-    """Noun for an output: "class", or "tag" for one of a token."""
+    """Noun for an output: "class", "tag" for one of a token, "number" for one of a regression."""
 
 
 def head_classes(head: HeadModel, tokens: Tokens) -> ClassOutputs:
@@ -257,7 +257,9 @@ def head_classes(head: HeadModel, tokens: Tokens) -> ClassOutputs:
         logits: torch.Tensor = forward(head.base, inputs, head.model)["logits"]
         return logits.float()
 
-    return ClassOutputs(replace(class_target(head, tokens, labels[0]), values=values), labels, output_scoring(head))
+    scoring = output_scoring(head)
+    target = replace(class_target(head, tokens, labels[0]), values=values)
+    return ClassOutputs(target, labels, scoring, "number" if scoring == "number" else "class")
 
 
 def tag_classes(head: HeadModel, tokens: Tokens, position: int) -> ClassOutputs:

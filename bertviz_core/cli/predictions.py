@@ -20,6 +20,7 @@ from bertviz_core.cli.options import (
 )
 from bertviz_core.errors import TextError
 from bertviz_core.predictions.probing.calibration import BINS, LEAST_BINS, MOST_BINS
+from bertviz_core.predictions.probing.gold import shared_words
 from bertviz_core.predictions.probing.reading import LABEL_COLUMNS, gold_column, label_column
 from bertviz_core.predictions.probing.results import GoldScores, TextPredictions
 from bertviz_core.predictions.probing.swaps import COMPARED_BY, SETS, pair_lines, template_lines
@@ -143,7 +144,7 @@ def _score_lines(result: tuple[TextPredictions, GoldScores]) -> list[str]:
     """The scores, and the errors in descending order of confidence."""
     shown, (_, scores) = _score_keys(result), result
     wrong = [shown["predictions"][at] for at in scores.mistakes.tolist()]
-    first = [f"accuracy {scores.accuracy:.4f} macro_f1 {scores.macro_f1:.4f}", escape_controls(scores.shared_words())]
+    first = [f"accuracy {scores.accuracy:.4f} macro_f1 {scores.macro_f1:.4f}", escape_controls(shared_words(scores))]
     return [*filter(None, first), "", *table(wrong, SCORED, "llrl")]
 
 

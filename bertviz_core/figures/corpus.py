@@ -99,7 +99,7 @@ def density_frame(map_density: MapDensity) -> "pd.DataFrame":
 def corpus_map_figure(corpus_map: CorpusMap, map_density: MapDensity, map_column: str, corpus_name: str) -> FigureSpec:
     """All rows of a corpus in a plane, as density or coloured by a column (FOLDER)."""
     what = f"{map_column} of most rows of each cell" if map_column else "density"
-    title = f"Map of {counted(len(corpus_map.points), 'row')}, {what} — {corpus_name}"
+    title = f"Map of {counted(len(corpus_map.points), 'row')}, {what} — corpus {corpus_name}"
     axes, draw = axis_titles(corpus_map), partial(density_map, map_density)
     if map_column:
         draw = partial(majority_map, map_density, map_column)
@@ -182,7 +182,7 @@ def duplicates_figure(duplicate_groups: DuplicateGroups, corpus_name: str) -> Fi
     """Sizes of groups of near duplicates of a corpus (FOLDER)."""
     count, members = len(duplicate_groups.starts), len(duplicate_groups.rows)
     threshold = f"cosine ≥ {duplicate_groups.threshold:g}"
-    title = f"Near duplicates, {threshold}: {counted(count, 'group')} — {corpus_name}"
+    title = f"Near duplicates, {threshold}: {counted(count, 'group')} — corpus {corpus_name}"
     largest = int(duplicate_groups.sizes.max(initial=0))
     alt = f"{title}: {members:,} of {duplicate_groups.searched:,} rows, {largest:,} in the largest"
     return FigureSpec.of(title, alt, f"{alt}.", group_sizes, duplicate_groups.sizes)
@@ -246,7 +246,8 @@ def clusters_frame(corpus_clusters: CorpusClusters, listed_texts: Sequence[Seque
 @figure("corpus-clusters", "corpus_clusters", table=clusters_frame)
 def clusters_figure(corpus_clusters: CorpusClusters, typical_texts: Sequence[str], corpus_name: str) -> FigureSpec:
     """Clusters of a corpus by size (FOLDER)."""
-    title = f"{counted(len(corpus_clusters.sizes), 'cluster')} of {len(corpus_clusters.labels):,} rows — {corpus_name}"
+    rows = f"{len(corpus_clusters.labels):,} rows"
+    title = f"{counted(len(corpus_clusters.sizes), 'cluster')} of {rows} — corpus {corpus_name}"
     sizes = ", ".join(f"{size:,}" for size in corpus_clusters.sizes[:DRAWN].tolist())
     alt = f"{title}: {sizes or 'none'} rows"
     return FigureSpec.of(title, alt, f"{title}. {corpus_clusters.note}", cluster_bars, corpus_clusters, typical_texts)

@@ -16,8 +16,7 @@ from bertviz_core.figures.base.marks import add_bars, row_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, text_on, words
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.parameters.results import Ledger, TreeNode
-from bertviz_core.parameters.tables import parameters_frame
+from bertviz_core.parameters.results import Ledger, TreeNode, parameters_frame
 from bertviz_core.tables.typeset import readable
 from bertviz_core.text import counted
 

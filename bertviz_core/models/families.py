@@ -82,7 +82,7 @@ FAMILIES: Mapping[str, Family] = {
     "albert": Family(
         "ALBERT", layers=r"albert_layer_groups\.(\d+)\.albert_layers\.(\d+)\.", shared_layers=True, heads_compared=True
     ),
-    "bart": Family("bart", own_softmax=True),
+    "bart": Family("BART", own_softmax=True),
     "bert": Family(
         "BERT",
         pooler_note="In BERT's pre-training it is used for one task only, through the pooler: whether the second text "
@@ -90,13 +90,13 @@ FAMILIES: Mapping[str, Family] = {
         heads_compared=True,
     ),
     "big_bird": Family("BigBird", padding_acts="a text padded beyond a certain length is attended to in blocks"),
-    "bloom": Family("bloom", fused="head by head"),
+    "bloom": Family("BLOOM", fused="head by head"),
     "camembert": Family("CamemBERT", positions_behind_padding=True, heads_compared=True),
-    "canine": Family("canine", own_softmax=True),
+    "canine": Family("CANINE", own_softmax=True),
     "clip": Family("CLIP", text_part="text_model", projection="text_projection", makes_vectors=True),
     "convbert": Family("ConvBERT", padding_acts="its convolutions reach over the edge of the text"),
     "dbrx": Family("DBRX", fused="one after the other"),
-    "data2vec-text": Family("data2vec text", positions_behind_padding=True),
+    "data2vec-text": Family("Data2Vec text", positions_behind_padding=True),
     "deberta": Family(
         "DeBERTa",
         parts=((r"attention\.self\.in_proj", "query_key_value"),),
@@ -125,7 +125,7 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "eurobert": Family("EuroBERT"),
     "falcon": Family("Falcon", fused="head by head"),
-    "flaubert": Family("flaubert", own_softmax=True, type_table="embeddings", embedding_note=TYPES_ARE_WORDS),
+    "flaubert": Family("FlauBERT", own_softmax=True, type_table="embeddings", embedding_note=TYPES_ARE_WORDS),
     "fnet": Family(
         "FNet",
         has_attention=False,
@@ -135,13 +135,13 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "funnel": Family("Funnel Transformer", layers=r"encoder\.blocks\.(\d+)\.(\d+)\.", own_softmax=True),
     "gpt2": Family(
-        "gpt2",
+        "GPT-2",
         fused="one after the other",
         type_table="wte",
         embedding_note="Token types are rows of the vocabulary table, where given.",
     ),
     "gpt_bigcode": Family("GPTBigCode", fused="head by head"),
-    "gpt_neox": Family("gpt_neox", fused="head by head"),
+    "gpt_neox": Family("GPT-NeoX", fused="head by head"),
     "gpt_neox_japanese": Family("GPT-NeoX Japanese", fused="head by head"),
     "gte": Family("GTE"),
     "ibert": Family(
@@ -159,7 +159,7 @@ FAMILIES: Mapping[str, Family] = {
         embedding_note="Six layout vectors are added; without a page the same for all tokens: box (0, 0, 0, 0).",
     ),
     "lilt": Family(
-        "lilt",
+        "LiLT",
         positions_behind_padding=True,
         score_terms="score of the layout",
         embedding_note="The layout goes through a stream of its own, which is not part of this sum.",
@@ -167,7 +167,7 @@ FAMILIES: Mapping[str, Family] = {
     "longformer": Family("Longformer", positions_behind_padding=True, attention_maps="band"),
     "luke": Family("LUKE", positions_behind_padding=True, own_softmax=True),
     "markuplm": Family(
-        "markuplm",
+        "MarkupLM",
         positions_behind_padding=True,
         own_softmax=True,
         embedding_note="A vector of the place in the page (XPath) is added; it is not part of this sum.",
@@ -190,7 +190,7 @@ FAMILIES: Mapping[str, Family] = {
         attention_maps="none",
         no_maps="MRA approximates attention on blocks of several resolutions and returns no map.",
     ),
-    "mt5": Family("mt5", own_softmax=True),
+    "mt5": Family("mT5", own_softmax=True),
     "neo_bert": Family(
         "NeoBERT", parts=((r"^qkv\b", "query_key_value"), (r"^wo\b", "attention_output")), fused="head by head"
     ),
@@ -225,12 +225,12 @@ FAMILIES: Mapping[str, Family] = {
         no_maps="A static model is a table with one vector for each token, without layers, heads or attention.",
     ),
     "t5": Family("T5", parts=(("DenseReluDense", "feed_forward"),), own_softmax=True),
-    "umt5": Family("umt5", own_softmax=True),
+    "umt5": Family("UMT5", own_softmax=True),
     "xlm": Family("XLM", own_softmax=True, type_table="embeddings", embedding_note=TYPES_ARE_WORDS),
     "xlm-roberta": Family("XLM-RoBERTa", positions_behind_padding=True, heads_compared=True),
     "xlm-roberta-xl": Family("XLM-RoBERTa XL", positions_behind_padding=True),
     "xlnet": Family("XLNet", own_softmax=True, score_terms="relative position and segment"),
-    "xmod": Family("xmod", positions_behind_padding=True),
+    "xmod": Family("X-MOD", positions_behind_padding=True),
     "yoso": Family(
         "YOSO",
         attention_maps="none",

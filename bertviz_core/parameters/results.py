@@ -4,10 +4,13 @@ Rows of tables that can have 100,000 rows are frozen msgspec structs: they are c
 frozen dataclasses.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
+
+from bertviz_core.lazy_imports import pandas as pd
 
 LedgerSource = Literal["header", "config", "module"]
 """Where a ledger comes from: a safetensors header, a config built on the meta device, or a module in memory."""
@@ -158,3 +161,9 @@ class TreeNode:
 
 
 PARAMETERS = ("name", "shape", "numel", "dtype", "component", "layer", "part", "trainable", "tied_to", "stored_name")
+
+
+def parameters_frame(rows: Sequence[Parameter]) -> "pd.DataFrame":
+    """One row per parameter, with its name in the file last; missing values are None or NA."""
+    columns = {name: [getattr(row, name) for row in rows] for name in PARAMETERS}
+    return pd.DataFrame({**columns, "layer": pd.array(columns["layer"], "Int64")})

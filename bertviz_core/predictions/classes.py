@@ -117,6 +117,11 @@ def output_scoring(head: HeadModel) -> Scoring:
     return "number" if config.problem_type == "regression" or config.num_labels == 1 else "softmax"
 
 
+def is_number(head: HeadModel) -> bool:
+    """Whether a head gives a number for each text and no class."""
+    return head.task == "sequence-classification" and output_scoring(head) == "number"
+
+
 def softmax(logits: np.ndarray) -> Any:
     """Compute exp(logits) over their sum along the last axis, in float32."""
     shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))

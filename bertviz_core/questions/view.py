@@ -14,6 +14,8 @@ from bertviz_core.questions.question import Answer, Question
 from bertviz_core.trace.results import Tokens
 
 T = TypeVar("T")
+SCROLLED = 390
+"""Pixels of a table of more than ten rows, which is scrolled."""
 Level = Literal["body", "caption", "notice", "warning", "success", "error", "heading"]
 LONG_LIST = 500
 """Most texts in a list to choose one from; in a longer one it is chosen by its number."""
@@ -67,7 +69,10 @@ class Table:
 
     frame: "pd.DataFrame"
     alt: str
-    height: int | Literal["auto"] = "auto"
+    height: int = SCROLLED
+    """Its most pixels."""
+    rows: int = 0
+    """Rows for which it keeps the place, where a control beside it chooses some of them; 0 for none but its own."""
     first: int | None = None
     """Pixels of the first column; None for a width by its cells."""
     formats: Mapping[str, str] = field(default_factory=dict)
@@ -120,8 +125,8 @@ class Figure:
     alt: str = ""
     """Description of the table; "" for the title of the figure."""
     numbers: Literal["folded", "open", "in files"] = "folded"
-    height: int | Literal["auto"] = "auto"
-    """Pixels of an open table."""
+    height: int = SCROLLED
+    """Most pixels of an open table."""
     texts: Tokens | Sequence[str | None] = ()
     """Texts that it depends on."""
     models: Sequence[str] = ()

@@ -100,7 +100,7 @@ MOST_PAIRS = 5_000
 """Maximum number of pairs."""
 EQUAL = 1e-6
 """Cosines of float32 vectors that differ by less are equal."""
-SECOND_COLUMNS = ("sentence2", "sentence_2", "text2", "second")
+SECOND_COLUMNS = ("sentence2", "sentence_2", "text2", "hypothesis", "second")
 SCORE_COLUMNS = ("score", "gold", "similarity", "label", "similarity_score", "labels")
 """Usual names of the columns of the second sentences and of the gold similarities, in order of preference."""
 

@@ -8,7 +8,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.tables.cells import Cells, holds_texts
 from bertviz_core.text import counted, quoted, shortened
 
-USUAL_COLUMNS = ("sentence", "sentences", "text", "texts", "sentence1", "sentence_1", "text1", "question")
+USUAL_COLUMNS = ("sentence", "sentences", "text", "texts", "sentence1", "sentence_1", "text1", "premise", "question")
 """Default names of the column of sentences, in order of preference."""
 ANSWERS = "answers"
 """Column of the gold answers to a question, of which a cell may hold several; it is read as JSON."""

@@ -122,12 +122,15 @@ def test_on_a_phone_nothing_lies_beside_the_window_or_on_the_title(name: str, pa
 @pytest.mark.slow
 def test_nothing_moves_at_a_switch_of_view(page: Page, server: str) -> None:
     """Also of a view that is known, whose parts all come in one message."""
+    loaded: list[str] = []
     page.goto(f"{server}/checkpoint")
     views = page.get_by_role("radiogroup", name="View")
     until(page, SETTLED)
     page.evaluate(MOVED)
+    page.route("**/*.js", lambda route: loaded.append(route.request.url) or route.continue_())
     for view in ("Weights", "Load report", "Weights"):
         views.get_by_role("radio", name=view, exact=True).click()
         until(page, SETTLED)
         expect(page.get_by_text("Keys" if view == "Load report" else "Of each tensor").first).to_be_visible()
     assert page.evaluate("moved") <= 0.05
+    assert not [each for each in loaded if "/Html." in each]  # what is loaded first hides a view too late

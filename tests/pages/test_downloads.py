@@ -186,7 +186,7 @@ VIEWS = {
         "predictions", {"model": SPLADE, "view": "Expanded terms"}, f"predictions-expanded-terms-{SPLADE}"
     ),
     "effects": View(
-        "causes", {"pair": "A snake."}, (f"causes-effects-{MODEL}",), f"{TEXT} and “A snake.”", "cosine, ≤ −"
+        "causes", {"pair": "A snake."}, (f"causes-effects-{MODEL}",), f"{TEXT} and “A snake.”", "change, ≤ −"
     ),
     "removal": View(
         "causes",

@@ -100,7 +100,7 @@ def test_a_part_of_the_suspects_is_that_of_a_cell_and_leaves_all_decisions_in_th
     assert f"row {own['row'].iloc[0]}: given **{names[0]}**" in words
     assert f"suggested **{names[1]}**" in words
     fields = [field.max for field in at.number_input if field.key == "suspect_opened"]
-    assert fields == [len(own)] * (len(own) > 1)  # one suspect leaves nothing to choose
+    assert fields == [len(own)]
     assert len(own) < len(every)
     parts = suspects_by_cell(data)
     assert (parts["all"], sum(map(len, parts.values()))) == (list(range(len(every))), 2 * len(every))
@@ -175,3 +175,16 @@ def test_the_file_of_one_view_is_offered_by_another_and_nothing_of_it_is_lost(mo
     words = " ".join(visible_text(each.value) for each in at.markdown)
     assert "of 21 labels of 'own.csv'" in words
     assert not [each for each in at.button if each.key == "labelled_file_offered"]
+
+
+def test_a_labelled_list_typed_in_several_texts_is_there_too(models_dir: Path) -> None:
+    save_tiny_head("bert", "sequence-classification", models_dir / "classes", num_labels=3, id2label=CLASSES)
+    at = opened("predictions", model="classes", view="Several texts")
+    at.text_area(key="many_texts").set_value(LINES).run()
+    at.query_params["view"], at.query_params["labelled"] = "Label errors", "typed"
+    at.run()
+    assert not at.error
+    assert at.text_area(key="labelled_texts").value == LINES
+    assert any("of 21 labels of" in visible_text(each.value) for each in at.markdown)
+    at.text_area(key="labelled_texts").set_value(LINES.replace("python 0", "snake 0")).run()
+    assert "snake 0" in at.text_area(key="labelled_texts").value  # what was changed here stays

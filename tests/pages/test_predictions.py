@@ -281,3 +281,13 @@ def test_labels_of_which_none_is_a_class_give_answers_without_an_accuracy() -> N
     assert "accuracy" not in page_text(at)
     rows = [row for each in at.dataframe if "gold label" in each.value for row in each.value.to_dict("records")]
     assert [(row["text"], row["gold label"], "right" in row) for row in rows] == [("The bus was late.", "poor", False)]
+
+
+def test_a_head_that_gives_a_number_is_not_said_in_words_of_classes(models_dir: Path) -> None:
+    save_tiny_head("bert", "sequence-classification", models_dir / "number", num_labels=1)
+    at = opened("predictions", model="number", view="Calibration")
+    assert any("nothing to calibrate" in visible_text(each.value) for each in at.info)
+    assert "a task head for a number" in page_text(at)
+    at = opened("words", model="number", view="Classes")
+    assert "raises it most of all words" in page_text(at)
+    assert "class" not in page_text(at)

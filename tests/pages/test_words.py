@@ -184,7 +184,7 @@ def test_words_by_classes_are_runs_of_the_head_of_transformers(
     np.testing.assert_array_equal(charts(at)["words_classes"]["data"][0]["z"], frame[frame.columns[2:]])
     best = frame.loc[frame[f"share: {labels[0]}"].idxmax(), "word"]
     assert (
-        f"{labels[0]}**, {measure} {decimals(float(clean.max()))}: **{best}** speaks most of all words for it"
+        f"{labels[0]}**, {measure} {decimals(float(clean.max()))}: **{best}** speaks for it most of all words"
         in page_text(at)
     )
     one = shown(view="Classes", model="three", classes="LABEL_1", words_classes_table="true")

@@ -20,7 +20,7 @@ from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTens
 from bertviz_core.models.safetensors.values import raw_values
 from bertviz_core.models.skeleton import build_skeleton
 from bertviz_core.parameters.ledger import header_ledger
-from bertviz_core.predictions.probing.scores import class_places
+from bertviz_core.predictions.probing.gold import class_places
 from bertviz_core.tables.cells import Cells, cell_texts
 from bertviz_core.tables.columns import namesakes, unique_names
 from bertviz_core.tables.parquet import ParquetTable

@@ -19,7 +19,7 @@ from bertviz_core.questions.predictions.two_models import labelled_columns
 from bertviz_core.questions.question import Answer, Question
 from bertviz_core.questions.tables.training import answers_frame
 from bertviz_core.questions.view import Ask, Folded, Later, Notices, Part, Section, Table, Text
-from bertviz_core.questions.views.answered import FEW, HEIGHT, TextList, answers_parts, text_lines
+from bertviz_core.questions.views.answered import TextList, answers_parts, text_lines
 from bertviz_core.questions.views.checkpoint import COMPARED, COMPARED_LIST, compared_view, of_list
 from bertviz_core.questions.views.texts.checkpoint import NO_GOLD_TEXTS, NO_RUN, NO_TEXTS, WRITE_TEXTS
 from bertviz_core.questions.views.training import (
@@ -161,6 +161,6 @@ def _labels(run: SharedTraining) -> Iterator[Part]:
     yield Notices(listed.notices, "caption")
     yield from labels_parts(run, scores, options, listed.name)
     frame = answers_frame(scores.result)
-    table = Table(frame, f"Answers to the texts {listed.name}", "auto" if len(frame) <= FEW else HEIGHT)
+    table = Table(frame, f"Answers to the texts {listed.name}")
     yield Folded("The answers of every checkpoint", "checkpoint_answers_by_step", lambda: [table])
     yield from _two(run, scores.result)

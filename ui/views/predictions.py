@@ -39,38 +39,21 @@ from bertviz_core.sentences.encoding import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.tables.typeset import csv_text
 from bertviz_core.text import counted, escape_markdown, quoted
-from ui.address.widgets import choice, keep_among, select, whole
+from ui.address.widgets import keep_among, select
 from ui.cache.figures import cached_by_bytes
 from ui.cache.shared_model import SharedModel
 from ui.components.frame import PageLink, page_links
 from ui.engine import with_controls
-from ui.session import TRAINED_PROBE, end_page, settings, store, stored
+from ui.session import TRAINED_PROBE, end_page, store, stored
 from ui.widgets.downloads import note_models, note_table, save_button
-from ui.widgets.figure_block import file_name
+from ui.widgets.figure_block import file_name, table_height
 from ui.widgets.models import bundled_instead, choose_model, ready, state_select
 from ui.widgets.run_model import answer
 from ui.widgets.target_controls import session_probe
-from ui.widgets.uploads import (
-    BOX,
-    TYPED_LIST,
-    ListFile,
-    column_select,
-    content,
-    example_table,
-    text_panel,
-    typed_lines,
-    wait_for_file,
-)
+from ui.widgets.uploads import BOX, SOURCES, TYPED_LIST, ListFile, content, labelled_texts, text_list, wait_for_file
 
-TYPED, LABEL = questions.LABELLED_TEXTS.key, "label_column"
-SOURCES = ("example set", TEXTS_FILE, "typed", "file")
 WIDTH = 170
-FILE, PROBE_FILE = ListFile("labelled", source=questions.LABELLED), ListFile("probe", "A probe that was saved here")
-FIRST = (
-    "praise\tWhat a lovely surprise.\npraise\tThe room was spotless.\npraise\tI would come here again.\n"
-    "complaint\tThe tap dripped all night.\ncomplaint\tNobody answered the bell.\ncomplaint\tMy soup was cold."
-)
-"""Default list."""
+PROBE_FILE = ListFile("probe", "A probe that was saved here")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,63 +176,6 @@ def _accuracy(opened: SharedModel, chosen: ChosenProbe, known: Answer[questions.
     yield replace(figure, formats=dict.fromkeys(figure.spec.frame().columns[1:], "percent"))
 
 
-def labelled_texts(opened: SharedModel, check: reading.Check = reading.checked) -> tuple[LabelledTexts | None, int]:
-    """Return the checked labelled texts, None before an upload, and the seed, behind a button that opens them.
-
-    By default they are those whose labels are the classes of the model's head, else the example set.
-    """
-    fitting = reading.fitting_set(reading.config_classes(opened.source.config))
-    first = fitting.name if fitting is not None and fitting.name in SOURCES else SOURCES[0]
-    sources = sorted(SOURCES, key=lambda each: each != first)
-    button = FILE.button("Texts", str(stored(questions.LABELLED.key, first)))
-    with st.popover(button, icon=":material/label:", key="labelled_box"), st.container(width=BOX):
-        source = choice(questions.LABELLED, questions.LABELLED.label, sources, label_visibility="collapsed")
-        words = "Another seed cuts the texts into other parts and shuffles the labels of the control task differently."
-        seed = whole(questions.SEED, "Seed", 0, questions.MOST_SEEDS - 1, 0, help=words, width=110)
-        if source in SOURCES[:2]:
-            listed: LabelledTexts | None = _examples(source, check)
-        else:
-            listed = _typed(check) if source == SOURCES[2] else _from_file(check)
-    FILE.offer()
-    return listed, seed
-
-
-def _examples(source: str, check: reading.Check) -> LabelledTexts:
-    if source == TEXTS_FILE:
-        return reading.column_labels(example_table(), "label", check)
-    topics = reading.example_set()
-    st.caption(
-        f"{len(topics.texts)} short English sentences about {', '.join(topics.classes[:-1])} and "
-        f"{topics.classes[-1]}, written for this dashboard (*{reading.EXAMPLE_SET}*)."
-    )
-    return topics
-
-
-def _typed(check: reading.Check) -> LabelledTexts:
-    if TYPED not in st.session_state:
-        st.session_state[TYPED] = FIRST
-    table = typed_lines("Label, tab, text", TYPED, "label<tab>text")
-    st.caption("A label, a tab and a text on each line. Copied from two columns of a spreadsheet it has that form.")
-    if table is None:
-        raise TextError("The list of labelled texts is empty. Write a label, a tab and a text on each line.")
-    return reading.typed_labels(table, check)
-
-
-def _from_file(check: reading.Check) -> LabelledTexts | None:
-    most = reading.MAX_TEXTS if check is reading.checked else settings().max_sentences
-    table = FILE.table(
-        "A table with a column of texts and one of labels, or a text file with label, tab and text on each line; at "
-        f"most {most:,} texts and {reading.MAX_CLASSES} classes. It stays on this server."
-    )
-    if table is None:
-        return None
-    first = reading.label_column(table)
-    if first is None:
-        return reading.typed_labels(table, check)
-    column = column_select("Labels", LABEL, list(map(str, table.frame.columns)), first)
-    return reading.column_labels(table, column, check)
-
-
 MADE, SHOWN_AT_FIRST = "label_decisions", "label_decisions_shown"
 """Session keys of the decisions of this session, and of those in the table when it was last opened."""
 DECISIONS = ("keep", "change", "drop")
@@ -303,7 +229,7 @@ def _decisions(result: LabelErrors, shown: Sequence[int], listed: Options, name:
         hide_index=True,
         placeholder="",
         alt="Labels that are likely wrong",
-        height="auto" if len(frame) <= answered.FEW else answered.HEIGHT,
+        height=table_height(len(result.suspects)),
         disabled=[column for column in frame.columns if column != "decision"],
         column_order=["decision", *(column for column in frame.columns if column != "decision")],
         column_config={
@@ -364,35 +290,6 @@ def no_head(name: str, heads: Heads, answering: str = "") -> None:
         page_links([("", [link])], "predictions_report", label="What the file holds", width="content")
 
 
-COLUMNS, OF_PAIRS = ("gold_column", "second_column"), ("question-answering", "next-sentence")
-"""Keys of the columns of an uploaded table; tasks that need a second text, without such a column that of the page."""
-MANY_FILE = ListFile("many", source=questions.TEXTS_FROM)
-TOPICS = (
-    "sport\tThe match was called off at half-time.\n"
-    "weather\tA warm wind melted the snow.\n"
-    "cooking\tThe sauce needs a little more salt.\n"
-    "music\tThe pianist played two encores.\n"
-    "travel\tOur train crossed the border at night.\n"
-    "sport\tHe ran the last lap in the rain.\n"
-    "travel\tWe ate on the platform and waited.\n"
-    "music\tThe band played on the beach."
-)
-"""Default list for classes that the labels of the example set are among; two texts are ambiguous."""
-SENTENCES = (
-    "The film was wonderful.\n"
-    "The film was a waste of time.\n"
-    "The parcel arrived on Tuesday.\n"
-    "I would like my money back.\n"
-    "When does the shop open?\n"
-    "Thank you for your help.\n"
-    "The bank raised its interest rates.\n"
-    "Nobody answered the phone."
-)
-"""Default list for any other head."""
-QUESTIONS = "Who is it about?\nWhere does it happen?\nWhat is done?"
-"""Default list for a head that answers questions about the second text."""
-
-
 def answer_kind_select(own: tuple[str, ...], instead: str, has_probe: bool) -> str:
     """The head or the probe that answers; no widget where only a probe can."""
     tasks = own or ((EXAMPLE_TASK,) if instead else ())
@@ -430,50 +327,6 @@ def offer_classifier(tasks: tuple[str, ...]) -> None:
 def _open_classifier(name: str) -> None:
     choose_model(name)
     st.session_state.update({questions.TEXTS_FROM.key: TEXTS_FILE, questions.ANSWERED_BY.key: EXAMPLE_TASK})
-
-
-def text_list(answered_by: str, classes: Sequence[str], mask: str, pair: str | None) -> answered.TextList | None:
-    """The texts of this session, behind a button that opens their panel; None before an upload."""
-    own = {questions.TEXTS_FROM.options[0]: partial(_typed_texts, answered_by, classes, mask)}
-    words = (
-        "A table with its column names in the first row, or a text file with a text on each line (many more: `python "
-        "-m bertviz_core predict --file`)"
-    )
-    columns = (*COLUMNS, *(["none: the second text of the page"] if answered_by in OF_PAIRS else []))
-    listed = text_panel(questions.TEXTS_FROM, "many_box", MANY_FILE, words, columns, own)
-    if listed is None or not pair or listed.pairs is not None:
-        return listed
-    if answered_by in OF_PAIRS:
-        return replace(listed, pairs=(pair,) * len(listed.texts))
-    return replace(listed, notices=(*listed.notices, texts.PAIR_NOT_READ))
-
-
-def _typed_texts(answered_by: str, classes: Sequence[str], mask: str) -> answered.TextList:
-    kinds = [(kind, ()) for kind in ("masked-lm", "question-answering", answered.PROBE)]
-    others = [
-        _beginning(*each, mask)
-        for each in (*kinds, *((answered.PROBE, each.classes) for each in reading.example_sets()))
-    ]
-    if st.session_state.get(questions.MANY_TEXTS.key) in (None, *others):  # untouched, of whatever head
-        st.session_state[questions.MANY_TEXTS.key] = _beginning(answered_by, classes, mask)
-    table = typed_lines("Texts, one per line", questions.MANY_TEXTS.key, "One text per line")
-    st.caption("One text per line. Where each line is a label, a tab and a text, answers are compared with the labels.")
-    if table is None:
-        raise TextError("The list of texts is empty. Write at least one under Texts, one per line.")
-    return answered.text_lines("", table)
-
-
-def _beginning(answered_by: str, classes: Sequence[str], mask: str) -> str:
-    """The default list; labelled texts only where their labels are classes of the head or probe."""
-    if answered_by == "masked-lm":
-        return f"The capital of France is {mask}.\nShe plays the {mask}.\nWater turns to {mask} in the cold."
-    if answered_by == "question-answering":
-        return QUESTIONS
-    fitting = reading.fitting_set(classes)
-    if fitting is None:
-        return SENTENCES
-    lines = zip(fitting.labels, fitting.texts, strict=True)
-    return TOPICS if fitting.name == reading.EXAMPLE_SET else "\n".join(f"{label}\t{text}" for label, text in lines)
 
 
 def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part]:

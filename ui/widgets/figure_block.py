@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ from bertviz_core.figures.base.export import (
 )
 from bertviz_core.figures.base.spec import USUAL_HEIGHT, FigureSpec
 from bertviz_core.figures.base.style import Theme, theme_named, width_class
-from bertviz_core.questions.view import Figure
+from bertviz_core.questions.view import SCROLLED, Figure
 from bertviz_core.tables.typeset import COLUMN_WORDS, csv_text
 from bertviz_core.text import decimals, escape_markdown
 from bertviz_core.trace.results import Tokens
@@ -210,17 +210,19 @@ def _page(spec: FigureSpec, theme: Theme, caption: Caption) -> str:
 def numbers_table(
     table: pd.DataFrame,
     alt: str,
-    height: int | Literal["auto"] = "auto",
+    height: int = SCROLLED,
     first: int | None = None,
     formats: Mapping[str, str] = NO_FORMATS,
     key: str | None = None,
     on_row: Callable[[], None] | None = None,
+    rows: int = 0,
 ) -> None:
     """Show a table. Whole numbers have separators, others four decimals where these suffice.
 
     Numbers are never sent as text, which would sort alphabetically: `formats` formats a column as
     st.column_config.NumberColumn does ("percent", "%.2f ×", "%.1f MiB"). `first` is the width of the first column and
     `height` the most of the table in pixels; with a `key`, `on_row` is called when a row is selected.
+    Place is kept for a number of `rows`.
     """
     downloads.note_table(alt, table)
     written = {
@@ -240,7 +242,7 @@ def numbers_table(
     st.dataframe(
         table.style.format(signed, na_rep="") if signed else table,
         hide_index=True,
-        height=height if height == "auto" or (len(table) + 1) * ROW > height else "auto",
+        height=table_height(max(len(table), rows), height),
         alt=alt,
         column_config=columns,
         key=key,
@@ -248,6 +250,11 @@ def numbers_table(
         selection_mode="single-row",
         placeholder="",
     )
+
+
+def table_height(rows: int, most: int = SCROLLED) -> int:
+    """Pixels of a table of so many rows, of which some are scrolled."""
+    return min(most, (max(rows, 1) + 1) * ROW + 2)
 
 
 def _signed(table: pd.DataFrame, formats: Mapping[str, str]) -> dict[Any, Any]:

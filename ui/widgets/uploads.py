@@ -2,6 +2,8 @@
 
 import io
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from time import perf_counter
 from typing import Any
@@ -11,18 +13,24 @@ import streamlit as st
 
 from bertviz_core.errors import TextError
 from bertviz_core.models.catalog import EXAMPLE_RUN, TEXTS_FILE, example_texts
-from bertviz_core.predictions.probing.reading import LABEL_COLUMNS, gold_column
+from bertviz_core.predictions.probing import reading
+from bertviz_core.predictions.probing.results import LabelledTexts
 from bertviz_core.questions.parameters import Param
+from bertviz_core.questions.predictions import labelled_texts as questions
 from bertviz_core.questions.view import LONG_LIST
+from bertviz_core.questions.views import answered
 from bertviz_core.questions.views.answered import TextList
+from bertviz_core.questions.views.texts import predictions as texts
 from bertviz_core.sentences.lists import read_sentences, read_upload, read_vectors_upload
 from bertviz_core.sentences.results import SentenceTable
+from bertviz_core.sentences.two_models import SECOND_COLUMNS, usual_column
 from bertviz_core.tables.decoding import decoded, file_bytes
 from bertviz_core.tables.typeset import csv_text
 from bertviz_core.tables.vectors import VectorFile
 from bertviz_core.text import escape_controls, escape_markdown, repair_surrogates
-from ui.address.widgets import choice, keep_among
+from ui.address.widgets import choice, keep_among, whole
 from ui.cache.figures import cached_by_bytes
+from ui.cache.shared_model import SharedModel
 from ui.session import settings, store, stored
 from ui.widgets.downloads import save_button
 from ui.widgets.figure_block import file_name
@@ -144,10 +152,10 @@ def column_select(label: str, key: str, columns: Sequence[str], first: str, none
 def table_texts(table: SentenceTable, gold: str, second: str, no_second: str = "none: single texts") -> TextList:
     """The texts of a table, with the columns of gold labels and second texts that the reader chooses by these keys."""
     names = [str(name) for name in table.frame.columns]
-    usual = next((name for usual_name in LABEL_COLUMNS for name in names if name.lower() == usual_name), "")
+    usual, usual_second = usual_column(names, reading.LABEL_COLUMNS), usual_column(names, SECOND_COLUMNS)
     labels = column_select("Gold labels", gold, names, usual, "none: no gold labels") if names else ""
-    others = column_select("Second text or context", second, names, "", no_second) if names else ""
-    first, pairs = (gold_column(table, name) if name else None for name in (labels, others))
+    others = column_select("Second text or context", second, names, usual_second, no_second) if names else ""
+    first, pairs = (reading.gold_column(table, name) if name else None for name in (labels, others))
     return TextList(f"of {table.name}", table.sentences, first, pairs, table.notices, table)
 
 
@@ -317,3 +325,153 @@ def text_select(key: str, label: str, names: Sequence[str], first: int) -> int:
     shown = [f"{place + 1}  {text[:SHOWN]}" for place, text in enumerate(names)]
     chosen = st.selectbox(label, range(count), key=key, persist_state="session", format_func=shown.__getitem__)
     return int(chosen or 0)
+
+
+TYPED, LABEL, COPIED = questions.LABELLED_TEXTS.key, "label_column", "labelled_copied"
+"""Session keys of the typed list, of the column of a file, and of the list of Several texts that was taken over."""
+SOURCES = ("example set", TEXTS_FILE, "typed", "file")
+FILE = ListFile("labelled", source=questions.LABELLED)
+FIRST = (
+    "praise\tWhat a lovely surprise.\npraise\tThe room was spotless.\npraise\tI would come here again.\n"
+    "complaint\tThe tap dripped all night.\ncomplaint\tNobody answered the bell.\ncomplaint\tMy soup was cold."
+)
+"""Default list."""
+
+
+def labelled_texts(opened: SharedModel, check: reading.Check = reading.checked) -> tuple[LabelledTexts | None, int]:
+    """Return the checked labelled texts, None before an upload, and the seed, behind a button that opens them.
+
+    By default they are those whose labels are the classes of the model's head, else the example set.
+    """
+    fitting = reading.fitting_set(reading.config_classes(opened.source.config))
+    first = fitting.name if fitting is not None and fitting.name in SOURCES else SOURCES[0]
+    sources = sorted(SOURCES, key=lambda each: each != first)
+    button = FILE.button("Texts", str(stored(questions.LABELLED.key, first)))
+    with st.popover(button, icon=":material/label:", key="labelled_box"), st.container(width=BOX):
+        source = choice(questions.LABELLED, questions.LABELLED.label, sources, label_visibility="collapsed")
+        words = "Another seed cuts the texts into other parts and shuffles the labels of the control task differently."
+        seed = whole(questions.SEED, "Seed", 0, questions.MOST_SEEDS - 1, 0, help=words, width=110)
+        if source in SOURCES[:2]:
+            listed: LabelledTexts | None = _examples(source, check)
+        else:
+            listed = _typed(check) if source == SOURCES[2] else _from_file(check)
+    FILE.offer()
+    return listed, seed
+
+
+def _examples(source: str, check: reading.Check) -> LabelledTexts:
+    if source == TEXTS_FILE:
+        return reading.column_labels(example_table(), "label", check)
+    topics = reading.example_set()
+    st.caption(
+        f"{len(topics.texts)} short English sentences about {', '.join(topics.classes[:-1])} and "
+        f"{topics.classes[-1]}, written for this dashboard (*{reading.EXAMPLE_SET}*)."
+    )
+    return topics
+
+
+def _typed(check: reading.Check) -> LabelledTexts:
+    if st.session_state.get(TYPED) in (None, FIRST, stored(COPIED)):  # untouched
+        store(COPIED, _typed_in_several_texts())
+        st.session_state[TYPED] = stored(COPIED) or FIRST
+    table = typed_lines("Label, tab, text", TYPED, "label<tab>text")
+    st.caption("A label, a tab and a text on each line. Copied from two columns of a spreadsheet it has that form.")
+    if table is None:
+        raise TextError("The list of labelled texts is empty. Write a label, a tab and a text on each line.")
+    return reading.typed_labels(table, check)
+
+
+def _typed_in_several_texts() -> str:
+    """The reader's own list of Several texts, where it has labels; "" for none."""
+    lines = str(st.session_state.get(questions.MANY_TEXTS.key) or "")
+    shipped = [_beginning(answered.PROBE, each.classes, "") for each in reading.example_sets()]
+    labelled = lines not in shipped and all("\t" in line for line in filter(str.strip, lines.splitlines()))
+    return lines if labelled and lines.strip() else ""
+
+
+def _from_file(check: reading.Check) -> LabelledTexts | None:
+    most = reading.MAX_TEXTS if check is reading.checked else settings().max_sentences
+    table = FILE.table(
+        "A table with a column of texts and one of labels, or a text file with label, tab and text on each line; at "
+        f"most {most:,} texts and {reading.MAX_CLASSES} classes. It stays on this server."
+    )
+    if table is None:
+        return None
+    first = reading.label_column(table)
+    if first is None:
+        return reading.typed_labels(table, check)
+    column = column_select("Labels", LABEL, list(map(str, table.frame.columns)), first)
+    return reading.column_labels(table, column, check)
+
+
+COLUMNS, OF_PAIRS = ("gold_column", "second_column"), ("question-answering", "next-sentence")
+"""Keys of the columns of an uploaded table; tasks that need a second text, without such a column that of the page."""
+MANY_FILE = ListFile("many", source=questions.TEXTS_FROM)
+TOPICS = (
+    "sport\tThe match was called off at half-time.\n"
+    "weather\tA warm wind melted the snow.\n"
+    "cooking\tThe sauce needs a little more salt.\n"
+    "music\tThe pianist played two encores.\n"
+    "travel\tOur train crossed the border at night.\n"
+    "sport\tHe ran the last lap in the rain.\n"
+    "travel\tWe ate on the platform and waited.\n"
+    "music\tThe band played on the beach."
+)
+"""Default list for classes that the labels of the example set are among; two texts are ambiguous."""
+SENTENCES = (
+    "The film was wonderful.\n"
+    "The film was a waste of time.\n"
+    "The parcel arrived on Tuesday.\n"
+    "I would like my money back.\n"
+    "When does the shop open?\n"
+    "Thank you for your help.\n"
+    "The bank raised its interest rates.\n"
+    "Nobody answered the phone."
+)
+"""Default list for any other head."""
+QUESTIONS = "Who is it about?\nWhere does it happen?\nWhat is done?"
+"""Default list for a head that answers questions about the second text."""
+
+
+def text_list(answered_by: str, classes: Sequence[str], mask: str, pair: str | None) -> answered.TextList | None:
+    """The texts of this session, behind a button that opens their panel; None before an upload."""
+    own = {questions.TEXTS_FROM.options[0]: partial(_typed_texts, answered_by, classes, mask)}
+    words = (
+        "A table with its column names in the first row, or a text file with a text on each line (many more: `python "
+        "-m bertviz_core predict --file`)"
+    )
+    columns = (*COLUMNS, *(["none: the second text of the page"] if answered_by in OF_PAIRS else []))
+    listed = text_panel(questions.TEXTS_FROM, "many_box", MANY_FILE, words, columns, own)
+    if listed is None or not pair or listed.pairs is not None:
+        return listed
+    if answered_by in OF_PAIRS:
+        return replace(listed, pairs=(pair,) * len(listed.texts))
+    return replace(listed, notices=(*listed.notices, texts.PAIR_NOT_READ))
+
+
+def _typed_texts(answered_by: str, classes: Sequence[str], mask: str) -> answered.TextList:
+    kinds = [(kind, ()) for kind in ("masked-lm", "question-answering", answered.PROBE)]
+    others = [
+        _beginning(*each, mask)
+        for each in (*kinds, *((answered.PROBE, each.classes) for each in reading.example_sets()))
+    ]
+    if st.session_state.get(questions.MANY_TEXTS.key) in (None, *others):  # untouched, of whatever head
+        st.session_state[questions.MANY_TEXTS.key] = _beginning(answered_by, classes, mask)
+    table = typed_lines("Texts, one per line", questions.MANY_TEXTS.key, "One text per line")
+    st.caption("One text per line. Where each line is a label, a tab and a text, answers are compared with the labels.")
+    if table is None:
+        raise TextError("The list of texts is empty. Write at least one under Texts, one per line.")
+    return answered.text_lines("", table)
+
+
+def _beginning(answered_by: str, classes: Sequence[str], mask: str) -> str:
+    """The default list; labelled texts only where their labels are classes of the head or probe."""
+    if answered_by == "masked-lm":
+        return f"The capital of France is {mask}.\nShe plays the {mask}.\nWater turns to {mask} in the cold."
+    if answered_by == "question-answering":
+        return QUESTIONS
+    fitting = reading.fitting_set(classes)
+    if fitting is None:
+        return SENTENCES
+    lines = zip(fitting.labels, fitting.texts, strict=True)
+    return TOPICS if fitting.name == reading.EXAMPLE_SET else "\n".join(f"{label}\t{text}" for label, text in lines)

@@ -14,8 +14,7 @@ from bertviz_core.architecture.results import Architecture
 from bertviz_core.checkpoints.load_report.results import LoadReport
 from bertviz_core.heads.results import HeadProjections
 from bertviz_core.parameters.adapters.results import AdapterUpdates
-from bertviz_core.parameters.results import Ledger
-from bertviz_core.parameters.tables import parameters_frame
+from bertviz_core.parameters.results import Ledger, parameters_frame
 from bertviz_core.questions.tables.checkpoints import ADAPTER, LOAD_REPORT
 from bertviz_core.questions.tables.lines import aligned, fields, json_object
 from bertviz_core.questions.tables.parameters import LEDGER

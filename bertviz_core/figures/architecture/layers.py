@@ -508,7 +508,7 @@ def _top_rows(architecture: Architecture, ledger: Ledger) -> list[Row]:
 
 def _path_words(path: str) -> str:
     names = [name for name in path.split(".") if not name.isdecimal()]
-    return names[-1].replace("_", " ") if names else "model"
+    return names[-1].replace("rel_embeddings", "relative positions").replace("_", " ") if names else "model"
 
 
 def _table_name(row: Parameter) -> str:

@@ -212,11 +212,12 @@ def _classes_frame(class_attributions: ClassAttributions) -> "pd.DataFrame":
 def word_classes_figure(class_attributions: ClassAttributions) -> FigureSpec:
     """Which words speak for and against each class of a classifier or a probe, or each tag of a token (TEXT)."""
     result = class_attributions
-    title = f"Which words speak for and against each {result.noun} ({result.measure}) — {result.model}"
+    effect = "raise and lower" if result.noun == "number" else "speak for and against"
+    title = f"Which words {effect} each {result.noun} ({result.measure}) — {result.model}"
     phrases = "; ".join(class_words(result, place) for place in range(len(result.labels)))
     caption = f"{title}. A word is replaced by {result.instead}."
     if len(result.labels) < result.classes:
-        several = {"class": "classes", "tag": "tags"}[result.noun]
+        several = {"class": "classes"}.get(result.noun, f"{result.noun}s")
         caption += f" {len(result.labels)} of {result.classes} {several} are shown."
     if len(result.words) > MOST_WORDS:
         caption += f" The {MOST_WORDS} words with the largest shares of {len(result.words)} are drawn."

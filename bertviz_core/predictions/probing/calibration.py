@@ -1,6 +1,5 @@
 """Calibration: whether what a classifier is so sure of is true that often, on labelled texts."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -8,6 +7,14 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bertviz_core.errors import CheckpointError, TextError, UnsupportedModelError
+from bertviz_core.predictions.probing.gold import (
+    AS_CLASSES,
+    class_places,
+    label_parts,
+    label_places,
+    label_sets,
+    read_as_places,
+)
 from bertviz_core.predictions.probing.results import (
     CalibratedLabel,
     Calibration,
@@ -15,7 +22,6 @@ from bertviz_core.predictions.probing.results import (
     CalibrationScores,
     TextPredictions,
 )
-from bertviz_core.predictions.probing.scores import AS_CLASSES, class_places, label_places, read_as_places
 from bertviz_core.predictions.probing.swaps import mean_intervals
 from bertviz_core.sentences.analysis.thresholds import wilson_interval
 from bertviz_core.text import counted, quoted
@@ -26,8 +32,6 @@ LEAST_BINS, MOST_BINS, BINS = 2, 50, 15
 """Bounds and default of the number of bins; the default is that of Guo et al. 2017."""
 NAMED = 5
 """Most labels that a sentence names."""
-ABSENT, PRESENT = ("[]", "none", "0", "0.0", "false"), ("1", "1.0", "true")
-"""Gold labels that say that a text has no label, and that it has the only one."""
 
 
 def calibration(predictions: TextPredictions, gold: Sequence[str], bins: int = BINS, seed: int = 0) -> Calibration:
@@ -41,14 +45,14 @@ def calibration(predictions: TextPredictions, gold: Sequence[str], bins: int = B
         raise no_probability(predictions.model)
     if not np.isfinite(logits).all():
         raise CheckpointError(f"{quoted(predictions.model)} gives NaN or infinity; look at its weights on Checkpoint.")
-    known = _places(gold, outputs, several)
+    known = label_sets(gold, outputs) if several else _single(gold, outputs)
     labelled = np.array([at for at, places in enumerate(known) if places is not None], dtype=np.int64)
     notices = _left_out(gold, known, outputs)
     has = np.zeros((len(labelled), len(outputs)), dtype=bool)
     for row, at in enumerate(labelled.tolist()):
         has[row, list(known[at] or ())] = True
     notices += _check_labels(has, outputs, several)
-    parts = [part for each in gold for part in _parts(each)] if several else gold
+    parts = [part for each in gold for part in label_parts(each)] if several else gold
     if numbered := class_places(parts, outputs):
         notices.append(read_as_places(numbered, outputs))
     wide = logits[labelled].astype(np.float64)
@@ -73,28 +77,10 @@ def no_probability(model: str) -> UnsupportedModelError:
     )
 
 
-def _places(gold: Sequence[str], outputs: Sequence[str], several: bool) -> list[set[int] | None]:
-    """Places of the gold labels of each text; None for a text without one, or with one that is no label."""
-    if not several:
-        places = label_places(gold, outputs)
-        return [{places[label]} if (label := each.strip()) in places else None for each in gold]
-    cells = [[each.strip()] if each.strip() in outputs else _parts(each) for each in gold]
-    places = label_places([part for parts in cells for part in parts], outputs)
-    listed: list[set[int] | None] = []
-    for each, parts in zip(gold, cells, strict=True):
-        word = each.strip().casefold()
-        if parts and all(part in places for part in parts):
-            listed.append({places[part] for part in parts})
-        elif word in ABSENT[: None if len(outputs) == 1 else 2]:
-            listed.append(set())
-        else:
-            listed.append({0} if len(outputs) == 1 and word in PRESENT else None)
-    return listed
-
-
-def _parts(cell: str) -> list[str]:
-    """The labels of a text in a cell such as "joy, fear", "2;5" or "['joy', 'fear']"."""
-    return [part for each in re.split(r"[,;|]", cell.strip().strip("[]")) if (part := each.strip(" '\""))]
+def _single(gold: Sequence[str], outputs: Sequence[str]) -> list[set[int] | None]:
+    """The place of the gold label of each text; None for a text without one, or with one that is no label."""
+    places = label_places(gold, outputs)
+    return [{places[label]} if (label := each.strip()) in places else None for each in gold]
 
 
 def _left_out(gold: Sequence[str], known: Sequence[set[int] | None], outputs: Sequence[str]) -> list[str]:

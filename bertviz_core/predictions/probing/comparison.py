@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.errors import TextError
+from bertviz_core.predictions.probing.gold import MAX_CONFUSED, class_places, gold_scores
 from bertviz_core.predictions.probing.results import (
     AnswerComparison,
     GoldComparison,
@@ -15,7 +16,6 @@ from bertviz_core.predictions.probing.results import (
     ScorePair,
     TextPredictions,
 )
-from bertviz_core.predictions.probing.scores import MAX_CONFUSED, class_places, gold_scores
 from bertviz_core.text import counted, escape_controls, quoted, shortened
 
 RESAMPLES = 5_000

@@ -10,8 +10,8 @@ from jaxtyping import Int
 
 from bertviz_core.errors import Progress, TextError, no_progress
 from bertviz_core.predictions.classes import OUTSIDE, output_names, tag_predictions
+from bertviz_core.predictions.probing.gold import class_places, label_places, read_as_places
 from bertviz_core.predictions.probing.results import TagError, TaggedSpan, TagScores, TokenLabels, WordTags
-from bertviz_core.predictions.probing.scores import class_places, label_places, read_as_places
 from bertviz_core.predictions.run import HeadModel, row_outputs
 from bertviz_core.tables.columns import listed
 from bertviz_core.text import counted, quoted

@@ -7,8 +7,8 @@ from jaxtyping import Bool, Float, Int
 
 from bertviz_core.errors import Named, TextError
 from bertviz_core.hidden_states.geometry import unit
+from bertviz_core.predictions.probing.gold import class_places, classes_by_name
 from bertviz_core.predictions.probing.results import ConfidentJoint, LabelledTexts
-from bertviz_core.predictions.probing.scores import class_places, classes_by_name
 from bertviz_core.text import quoted
 
 CONFIDENT, NOISE_RATE, BOTH = FOUND_BY = ("confident learning", "noise rate", "both")

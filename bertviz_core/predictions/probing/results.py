@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.sentences.results import Pooling
-from bertviz_core.text import counted, quoted
 from bertviz_core.trace.results import Noticed, OfModel, OfTwoModels
 
 LEAST = 10
@@ -119,7 +118,7 @@ class TextPredictions(OfModel):
     pairs: tuple[str, ...] | None
     """Second text, or context, of each text; None for single texts."""
     answers: tuple[str, ...]
-    """Answer for each text: a class, words at its masks, its entities, a span, a number; "" for none."""
+    """Answer for each text: a class or several, words at its masks, entities, a span, a number; "" for none."""
     scores: Float[np.ndarray, " texts"]
     """Probability of each answer, of its likeliest class where it has several; NaN if there is none."""
     labels: tuple[str, ...]
@@ -132,6 +131,11 @@ class TextPredictions(OfModel):
     """Names of these outputs."""
     null_differences: Float[np.ndarray, " texts"] | None = None
     """Null score of each question minus that of its best span, NaN without one; None for other heads."""
+
+    @property
+    def are_label_sets(self) -> bool:
+        """Whether each answer is any number of labels, as that of a multi-label head."""
+        return self.probabilities is not None and not self.labels
 
     @property
     def are_numbers(self) -> bool:
@@ -174,22 +178,14 @@ class GoldScores(Noticed):
     """Gold label of every text, in the spelling of the classes; "" if there is none."""
     shared: SharedWord | None = None
     """What the mistakes share beyond chance; None for nothing."""
-
-    def shared_words(self) -> str:
-        """What the mistakes share, in a sentence; "" for nothing."""
-        if self.shared is None:
-            return ""
-        one, wrong = self.shared, len(self.mistakes)
-        p_value = f"= {one.p_value:.3f}" if one.p_value >= 0.001 else "< 0.001"
-        return (
-            f"{one.mistakes:,} of the {wrong:,} mistakes contain {quoted(one.word, 40)}, of the "
-            f"{counted(len(self.compared) - wrong, 'right answer')} {one.right:,} (Fisher's exact test: p {p_value}, "
-            f"corrected for {counted(one.words, 'word')})."
-        )
+    label_f1: Float[np.ndarray, " labels"] | None = None
+    """F1 of each label of a multi-label head, whose classes are sets of labels; NaN for one that does not occur."""
 
     @property
     def macro_f1(self) -> float:
-        """Mean F1 of the classes that occur among gold labels or answers."""
+        """Mean F1 of the classes that occur among gold labels or answers; of a multi-label head, of its labels."""
+        if self.label_f1 is not None:
+            return float(np.nanmean(self.label_f1))
         present = self.confusion.sum(axis=0) + self.confusion.sum(axis=1) > 0
         return float(self.f1[present].mean())
 

@@ -2,36 +2,27 @@
 
 import io
 import json
-import math
-import re
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from safetensors.numpy import load, save
 from threadpoolctl import threadpool_limits
 
-from bertviz_core.errors import CheckpointError, Progress, TextError, UnsupportedModelError, no_progress
+from bertviz_core.errors import CheckpointError, Progress, UnsupportedModelError, no_progress
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import optional
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.skeleton import text_config
 from bertviz_core.predictions.classes import softmax
 from bertviz_core.predictions.probing.reading import MAX_CLASSES
-from bertviz_core.predictions.probing.results import (
-    GoldScores,
-    LabelledTexts,
-    Probe,
-    ProbeScores,
-    SharedWord,
-    TextPredictions,
-)
+from bertviz_core.predictions.probing.results import LabelledTexts, Probe, ProbeScores
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.resources import BLAS_LOCK
 from bertviz_core.sentences.encoding import SentenceRun, batches, plan_layer, sentence_vectors, tokenized
@@ -39,206 +30,11 @@ from bertviz_core.sentences.results import POOLINGS, Pooling, SentencePlan
 from bertviz_core.text import counted, escape_controls, first_line, quoted, shortened, tied
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 
-MAX_CONFUSED = 200
-"""Maximum number of classes of a confusion matrix; a larger one is unreadable and takes gigabytes."""
-AS_CLASSES = "Write the labels so, or as the number of the class, from 0."
-WORDS = re.compile(r"\w+(?:['’]\w+)*")
-LEAST_WITH, CHANCE = 5, 0.05
-"""Least texts with a word that mistakes may share; the greatest p-value of one, which is corrected."""
-
 
 def most_accurate(scores: ProbeScores) -> str:
     """The hidden state with the greatest mean accuracy, and how many others have the same."""
     chosen = f", chosen on the same texts from {len(scores.layers)}, so optimistic" if scores.layers[1:] else ""
     return f"{state_name(scores.layers[scores.best])}{tied(scores.accuracy.mean(axis=1))}{chosen}"
-
-
-def gold_scores(predictions: TextPredictions, gold: Sequence[str]) -> GoldScores:
-    """Score predictions against gold labels; texts without a label are left out.
-
-    Labels match classes regardless of case. If none is a class name, 2, 2.0 and LABEL_2 are taken as the index of a
-    class, as in many data sets, and True and False as those of two classes.
-    """
-    if len(gold) != len(predictions.texts):
-        raise ValueError(f"{len(gold)} gold labels for {len(predictions.texts)} texts")
-    if predictions.are_numbers:
-        raise TextError(
-            f"The task head of {quoted(predictions.model)} gives a number for each text and no class, so no answer is "
-            "right or wrong. Leave the gold column out."
-        )
-    if predictions.task == "token-classification" or (not predictions.labels and not any(predictions.answers)):
-        raise TextError(
-            "Gold labels are compared with one class, word or answer per text; this task head gives none. "
-            "Leave the gold column out."
-        )
-    spelled, notices = _spelled(gold, predictions.labels)
-    compared = np.array([place for place, label in enumerate(spelled) if label], dtype=np.int64)
-    if not len(compared):
-        raise TextError("The gold column is empty: no text has a label, so no answer can be called right or wrong.")
-    if missing := len(gold) - len(compared):
-        notices.append(f"{counted(missing, 'text')} without a gold label left out of the comparison.")
-    answers = list(predictions.answers if predictions.labels else map(_plain, predictions.answers))
-    occurring = dict.fromkeys(
-        [*predictions.labels, *(spelled[at] for at in compared), *(answers[at] for at in compared)]
-    )
-    classes = tuple(occurring)
-    if len(classes) > MAX_CONFUSED and predictions.labels:
-        raise TextError(
-            f"The gold column and the answers have {len(classes):,} different labels; at most {MAX_CONFUSED} are "
-            "compared. Choose the column with the classes."
-        )
-    return _scored(predictions, classes, spelled, answers, compared, tuple(notices))
-
-
-def without_gold(predictions: TextPredictions, scores: GoldScores) -> str:
-    """Why no answer is right or wrong: no gold label is a class; "" if one is, or if there are no classes."""
-    labels = dict.fromkeys(scores.gold[at] for at in scores.compared.tolist())
-    if not predictions.labels or labels.keys() & set(predictions.labels):
-        return ""
-    return (
-        f"No gold label ({_named(list(labels), 3)}) is a class of the task head ({_named(predictions.labels, 8)}), so "
-        f"no answer is right or wrong. {AS_CLASSES}"
-    )
-
-
-def by_confidence(scores: Float[np.ndarray, " texts"], places: Int[np.ndarray, " some"]) -> Int[np.ndarray, " some"]:
-    """Indices of texts in the order of the probabilities of their answers, the most confident first."""
-    order: np.ndarray = places[np.argsort(-np.nan_to_num(scores[places], nan=-1.0), kind="stable")]
-    return order
-
-
-def shared_word(texts: Sequence[str], wrong: Sequence[bool]) -> SharedWord | None:
-    """The word whose presence raises the share of mistakes most, beyond chance; None without one.
-
-    Words are lower-cased, with apostrophes inside; tested are those in at least five texts
-    by Fisher's exact test, one-sided, with Bonferroni's correction.
-    """
-    from scipy.stats import hypergeom
-
-    among: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
-    for text, is_wrong in zip(texts, wrong, strict=True):
-        among[is_wrong].update(set(WORDS.findall(text.lower())))
-    both, total, mistakes = among[True] + among[False], len(texts), sum(wrong)
-    words = sorted(word for word, count in both.items() if LEAST_WITH <= count < total)
-    having, counts = (np.array([of[word] for word in words]) for of in (among[True], both))
-    p_values = np.minimum(hypergeom.sf(having - 1, total, mistakes, counts) * len(words), 1)
-    raised = having / counts - (mistakes - having) / (total - counts)
-    beyond = np.flatnonzero((p_values <= CHANCE) & (having > 1))
-    if not len(beyond):
-        return None
-    at = int(beyond[raised[beyond].argmax()])
-    return SharedWord(words[at], int(having[at]), int(counts[at] - having[at]), float(p_values[at]), len(words))
-
-
-def _scored(
-    predictions: TextPredictions,
-    classes: tuple[str, ...],
-    gold: Sequence[str],
-    answers: Sequence[str],
-    compared: np.ndarray,
-    notices: tuple[str, ...],
-) -> GoldScores:
-    if len(classes) > MAX_CONFUSED:  # words or spans: only right and wrong are reported
-        classes = ("right", "wrong")
-        pairs = [(0, 0) if gold[at] == answers[at] else (0, 1) for at in compared.tolist()]
-    else:
-        place = {label: index for index, label in enumerate(classes)}
-        pairs = [(place[gold[at]], place[answers[at]]) for at in compared.tolist()]
-    confusion = np.zeros((len(classes), len(classes)), dtype=np.int64)
-    np.add.at(confusion, tuple(np.array(pairs).T), 1)
-    both = confusion.sum(axis=0) + confusion.sum(axis=1)
-    wrong = np.array([at for at in compared.tolist() if gold[at] != answers[at]], dtype=np.int64)
-    pairs_of = predictions.pairs or [""] * len(gold)
-    texts = [f"{predictions.texts[at]} {pairs_of[at]}" for at in compared.tolist()]
-    return GoldScores(
-        classes=classes,
-        confusion=confusion,
-        accuracy=1.0 - len(wrong) / len(compared),
-        f1=2 * confusion.diagonal() / np.maximum(both, 1),
-        mistakes=by_confidence(predictions.scores, wrong),
-        compared=compared,
-        gold=tuple(gold),
-        shared=shared_word(texts, np.isin(compared, wrong).tolist()),
-        notices=notices,
-    )
-
-
-def _spelled(gold: Sequence[str], labels: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return gold labels in the spelling of the classes, and notices."""
-    stripped = [label.strip() for label in gold]
-    if not labels:
-        return [_plain(label) for label in stripped], []
-    if places := class_places(stripped, labels):
-        return [labels[places[label]] if label else "" for label in stripped], [read_as_places(places, labels)]
-    by_name = classes_by_name(labels)
-    unknown = Counter(label for label in stripped if label and label.casefold() not in by_name)
-    spelled = [by_name.get(label, by_name.get(label.casefold(), label)) for label in stripped]
-    if not unknown:
-        return spelled, []
-    named = _named(list(unknown), 3)
-    return spelled, [
-        f"{counted(unknown.total(), 'text')} with a gold label that is no class of this task head ({named}); any "
-        f"answer there counts as a mistake. Its classes are {_named(labels, 8)}."
-    ]
-
-
-def class_places(gold: Iterable[str], labels: Sequence[str]) -> dict[str, int]:
-    """Gold label -> place of its class, if no gold label is the name of a class and each stands for one; else {}."""
-    by_name = classes_by_name(labels)
-    numbers = {_number(label): place for place, label in reversed([*enumerate(labels)])}
-    places = {label: _place(label, len(labels), numbers) for each in gold if (label := each.strip())}
-    known = {label: place for label, place in places.items() if place is not None and label.casefold() not in by_name}
-    return known if len(known) == len(places) else {}
-
-
-def read_as_places(places: Mapping[str, int], labels: Sequence[str]) -> str:
-    """Which class each of these gold labels stands for, as `class_places` reads them, in one sentence."""
-    first = sorted(places, key=lambda label: places[label])[:3]
-    words = [f"{shortened(escape_controls(label), 40)} is {quoted(labels[places[label]], 40)}" for label in first]
-    return f"The gold labels are read as the classes' places: {', '.join(words)}{', ...' * (len(places) > len(first))}."
-
-
-def label_places(gold: Iterable[str], labels: Sequence[str]) -> dict[str, int]:
-    """Gold label -> place of the class that it names or stands for, as `gold_scores` reads it; others are missing."""
-    stripped, by_name = [label for each in gold if (label := each.strip())], classes_by_name(labels)
-    named = {label: by_name.get(label, by_name.get(label.casefold(), "")) for label in stripped}
-    known = {label: labels.index(name) for label, name in named.items() if name}
-    return known or class_places(stripped, labels)
-
-
-def classes_by_name(labels: Sequence[str]) -> dict[str, str]:
-    """Name of a class, as it is and in lower case -> its spelling; the first of equal ones."""
-    return {**{label.casefold(): label for label in reversed(labels)}, **{label: label for label in labels}}
-
-
-def _place(label: str, count: int, numbers: Mapping[float, int]) -> int | None:
-    """The place of the class that a label which is no class name stands for: 2, 2.0, LABEL_2, True of two classes."""
-    plain = label.casefold().removeprefix("label_")
-    if count == 2 and plain in ("false", "true"):
-        return int(plain == "true")
-    try:
-        number = float(plain if plain.isascii() and plain != "nan" else "")
-    except ValueError:
-        return None
-    if number in numbers:  # 2 where a class is called 2.0
-        return numbers[number]
-    return int(number) if number in range(count) else None
-
-
-def _number(label: str) -> float:
-    try:
-        return float(label)
-    except ValueError:
-        return math.nan
-
-
-def _named(labels: Sequence[str], most: int) -> str:
-    return ", ".join(quoted(label, 40) for label in labels[:most]) + (", ..." if len(labels) > most else "")
-
-
-def _plain(answer: str) -> str:
-    """A free-text answer normalised for comparison: lower case, single spaces."""
-    return " ".join(answer.casefold().split())
 
 
 FOLDS = 5

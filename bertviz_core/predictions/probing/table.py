@@ -17,6 +17,7 @@ from bertviz_core.predictions.answers import predicted_answers
 from bertviz_core.predictions.classes import class_predictions, entities, tag_predictions
 from bertviz_core.predictions.masked_lm import check_masks, masked_row
 from bertviz_core.predictions.probing.comparison import COVERED, RESAMPLES
+from bertviz_core.predictions.probing.gold import YES
 from bertviz_core.predictions.probing.results import (
     LEAST,
     AnswerComparison,
@@ -32,9 +33,6 @@ from bertviz_core.predictions.run import HeadModel, WordHead, groups
 from bertviz_core.text import counted, escape_controls, quoted
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
-
-YES = 0.5
-"""Probability threshold of a multi-label class."""
 
 
 def text_predictions(
@@ -111,9 +109,8 @@ def _class_table(
 
 
 def _several(labels: Sequence[str], probabilities: np.ndarray) -> str:
-    """Return the classes with a probability above one half, the likeliest first."""
-    order = np.argsort(-probabilities, kind="stable").tolist()
-    return ", ".join(labels[place] for place in order if probabilities[place] >= YES)
+    """Return the classes with a probability of at least one half, in the order of the head."""
+    return ", ".join(label for label, probability in zip(labels, probabilities, strict=True) if probability >= YES)
 
 
 def _table(

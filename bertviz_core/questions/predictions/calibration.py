@@ -7,7 +7,7 @@ import numpy as np
 
 from bertviz_core.errors import Named, TextError
 from bertviz_core.figures.predictions.calibration import BINNED_BY
-from bertviz_core.predictions.classes import output_names, output_scoring
+from bertviz_core.predictions.classes import is_number, output_names, output_scoring
 from bertviz_core.predictions.probing.calibration import (
     BINS,
     LEAST_BINS,
@@ -69,7 +69,7 @@ PROBED = (POOLING, STATE, SEED)
 def _task(opened: Opened, options: Options) -> str:
     """Task of a head with classes; raises UnsupportedModelError for any other, a regression among them."""
     task = options.task or stored_task(opened.source)
-    if task not in CLASS_TASKS or output_scoring(opened.head(task)) == "number":
+    if task not in CLASS_TASKS or is_number(opened.head(task)):
         raise no_probability(opened.name)
     return task
 

@@ -18,8 +18,9 @@ from bertviz_core.models.safetensors.adapters.merging import short_lived_merges
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.predictions.masked_lm import mask_id
 from bertviz_core.predictions.probing.calibration import calibration
+from bertviz_core.predictions.probing.gold import gold_scores, without_gold
 from bertviz_core.predictions.probing.results import CalibrationScores, TextPredictions
-from bertviz_core.predictions.probing.scores import gold_scores, layer_vectors, without_gold
+from bertviz_core.predictions.probing.scores import layer_vectors
 from bertviz_core.predictions.probing.table import text_predictions
 from bertviz_core.predictions.run import stored_task
 from bertviz_core.predictions.scoring import pseudo_likelihood

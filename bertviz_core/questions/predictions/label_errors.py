@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.errors import BertvizError, TextError, UnsupportedModelError
+from bertviz_core.predictions.probing.gold import class_places, read_as_places
 from bertviz_core.predictions.probing.label_errors import (
     FOUND_BY,
     RANKED_BY,
@@ -19,7 +20,7 @@ from bertviz_core.predictions.probing.label_errors import (
 )
 from bertviz_core.predictions.probing.reading import checked_rows, config_classes, example_set, typed_labels
 from bertviz_core.predictions.probing.results import LabelErrors, LabelledTexts
-from bertviz_core.predictions.probing.scores import class_places, fold_count, out_of_fold, read_as_places
+from bertviz_core.predictions.probing.scores import fold_count, out_of_fold
 from bertviz_core.predictions.probing.table import text_predictions
 from bertviz_core.predictions.run import stored_tasks
 from bertviz_core.questions.opened import Opened, answered

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 
 from bertviz_core.errors import Named, TextError, UnsupportedModelError
 from bertviz_core.models.catalog import TEXTS_FILE
+from bertviz_core.predictions.probing.gold import gold_scores as scores_of
+from bertviz_core.predictions.probing.gold import without_gold
 from bertviz_core.predictions.probing.reading import example_set, example_sets, gold_column, typed_labels
 from bertviz_core.predictions.probing.results import GoldScores, LabelledTexts, Probe, ProbeScores, TextPredictions
 from bertviz_core.predictions.probing.scores import (
@@ -13,9 +15,7 @@ from bertviz_core.predictions.probing.scores import (
     layer_vectors,
     probe_predictions,
     probed_layers,
-    without_gold,
 )
-from bertviz_core.predictions.probing.scores import gold_scores as scores_of
 from bertviz_core.predictions.probing.scores import probe_scores as scored
 from bertviz_core.predictions.probing.table import probe_table, text_predictions
 from bertviz_core.predictions.results import ClassPrediction, Strategy

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +27,9 @@ from bertviz_core.figures.predictions.calibration import (
 from bertviz_core.figures.predictions.probes import confusion_figure, probe_figure
 from bertviz_core.figures.predictions.swaps import mean_words, swaps_figure, texts_frame
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.predictions.probing.calibration import NAMED
+from bertviz_core.predictions.classes import is_number
+from bertviz_core.predictions.probing.calibration import NAMED, no_probability
+from bertviz_core.predictions.probing.gold import NO_LABEL, by_confidence, shared_words
 from bertviz_core.predictions.probing.reading import checked_rows, config_classes, fitting_set, gold_column
 from bertviz_core.predictions.probing.results import (
     AnswerComparison,
@@ -37,7 +39,7 @@ from bertviz_core.predictions.probing.results import (
     TextPredictions,
     WordSwaps,
 )
-from bertviz_core.predictions.probing.scores import by_confidence, most_accurate
+from bertviz_core.predictions.probing.scores import most_accurate
 from bertviz_core.predictions.probing.table import COLUMN, LENGTH, WORD
 from bertviz_core.predictions.run import stored_tasks
 from bertviz_core.questions.models.checkpoints import OTHER
@@ -123,8 +125,6 @@ SHOWN = Param("many_shown", "text", "the part of the list that is shown", label=
 """It is in no address, since it means nothing without the list."""
 LONGEST_NAME, MOST_LABELS = 40, 20
 """Most characters of a class in a sentence, and most classes with a column of their own."""
-HEIGHT, FEW = 330, 8
-"""Pixels of a table, which is scrolled, and the most rows of a table without scrolling."""
 SHARES = ("answered", "accuracy", "low", "high")
 """Columns of the coverage that are shares."""
 VIEW_OF_TASK = {
@@ -171,11 +171,6 @@ def text_lines(name: str, table: SentenceTable) -> TextList:
         return TextList(name, table.sentences, notices=table.notices)
     gold, texts = tuple(label.strip() for label, _, _ in parted), tuple(text.strip() for _, _, text in parted)
     return TextList(name, texts, gold, notices=table.notices)
-
-
-def _table_of(frame: "pd.DataFrame", alt: str, key: str, opens: Param, formats: Mapping[str, str]) -> Table:
-    height: int | Literal["auto"] = "auto" if len(frame) <= FEW else HEIGHT
-    return Table(frame, alt, height, formats=formats, key=key, opens=opens.key)
 
 
 def _one_of(param: Param, count: int) -> Param:
@@ -354,7 +349,8 @@ def _listed(
     yield TableFiles(lambda: frame, "checkpoint_answered", f"answers {compared.first} {compared.second}")
     formats = {"first probability": "%.3f", "second probability": "%.3f"}
     alt = "The texts with the answers of both models"
-    yield _table_of(frame, alt, "answers_table", OPENED, formats)
+    every = len(compared.texts)
+    yield Table(frame, alt, rows=every, formats=formats, key="answers_table", opens=OPENED.key)
     models = {"first": opened.name, **({} if second is None else {"second": second})}
     yield Section((_one_of(OPENED, len(places)),), partial(_compared_text, compared, places, models))
 
@@ -385,6 +381,8 @@ def confusion_parts(gold: Answer[GoldScores], name: str) -> Iterator[Part]:
     scores = gold.result
     texts = f"Of {counted(len(scores.compared), 'text')} with a gold label"
     words = f"{texts}: accuracy **{scores.accuracy:.1%}**, macro-F1 **{scores.macro_f1:.1%}**."
+    if scores.label_f1 is not None:
+        words += " An answer is right with all labels of its text and no other; the F1 is that of each label alone."
     yield Notices(scores.notices, "notice")
 
     def part(row: int, column: int) -> str | None:
@@ -393,7 +391,7 @@ def confusion_parts(gold: Answer[GoldScores], name: str) -> Iterator[Part]:
 
     click = Cell("predictions_confusion", param=SHOWN, value=part)
     yield Text(words)
-    shared = escape_markdown(scores.shared_words())
+    shared = escape_markdown(shared_words(scores))
     yield Figure.of(confusion_figure, gold, f"confusion {name}", below=[*([Text(shared)] if shared else []), click])
 
 
@@ -406,7 +404,7 @@ def shown_parts(predictions: TextPredictions, scores: GoldScores) -> dict[str, l
     for place in by_confidence(predictions.scores, scores.compared).tolist():
         # Answers in words of their own are compared in small letters, and many of them as right and wrong alone.
         both = scores.gold[place], predictions.answers[place]
-        gold, answer = (place_of.get(each, place_of.get(each.lower())) for each in both)
+        gold, answer = (place_of.get(each, place_of.get(each.lower() or NO_LABEL)) for each in both)
         if gold is not None and answer is not None:
             cells.setdefault((gold, answer), []).append(place)
         if place not in missed:
@@ -438,7 +436,8 @@ def many_parts(
     yield Text(_counts(predictions, scores, shown))
     shares = [each for each in map(str, frame.columns) if each == "probability" or each.startswith("p(")]
     formats = dict.fromkeys(shares, "%.3f")
-    yield _table_of(frame, "The texts with their answers", "many_table", MANY_OPENED, formats)
+    every, alt = len(predictions.texts), "The texts with their answers"
+    yield Table(frame, alt, rows=every, formats=formats, key="many_table", opens=MANY_OPENED.key)
     yield TableFiles(lambda: frame, "predictions_several", f"predictions {by} {name}")
     if shown:
         show = partial(_answered_text, name, by, predictions, scores, shown)
@@ -462,7 +461,8 @@ def answers_frame(predictions: TextPredictions, gold: GoldScores | Sequence[str]
     columns: dict[str, object] = {"text": list(predictions.texts)}
     if predictions.pairs is not None:
         columns["second text"] = list(predictions.pairs)
-    columns["answer"] = list(predictions.answers)
+    nothing = NO_LABEL if predictions.are_label_sets else ""
+    columns["answer"] = [each or nothing for each in predictions.answers]
     if np.isfinite(predictions.scores).any():
         columns["probability"] = predictions.scores.astype(float)
     if predictions.null_differences is not None:
@@ -516,6 +516,9 @@ def calibration_parts(
         task: task of the head; None for probes.
         probed: values of the parameters of probes; {} for a head.
     """
+    if task and is_number(opened.head(task)):
+        yield Text(escape_markdown(str(no_probability(opened.name))), "notice")
+        return
     if listed.gold is None:
         names = [quoted(name, LONGEST_NAME) for name in config_classes(opened.source.config)[:NAMED]] if task else []
         bring = f" The labels are those of the head: {', '.join(names)}." if names else ""
@@ -558,7 +561,7 @@ def _calibration(of: Options, opened: Opened, ask: Ask) -> Iterator[Part]:
     formats = {"accuracy": "percent", **dict.fromkeys(list(SCORE_COLUMNS)[2:], "%.3f"), "T": "%.3f"}
     yield replace(reliability, spec=replace(reliability.spec, chart=f"{reliability.spec.chart}{suffix}"))
     yield Text("\n\n".join(map(escape_markdown, filter(None, (sure_words(result), *words)))))
-    yield Table(frame, "Scores of the probabilities", "auto" if len(frame) <= FEW else HEIGHT, formats=formats)
+    yield Table(frame, "Scores of the probabilities", formats=formats)
     yield TableFiles(lambda: frame, f"predictions_calibrated{suffix}", f"calibration scores {names}")
     yield replace(covered, spec=replace(covered.spec, chart=f"{covered.spec.chart}{suffix}"))
 
@@ -581,7 +584,6 @@ def _swaps_drawn(of: Options, answer: Answer[WordSwaps], opened: Opened, ask: As
         drawn,
         f"{result.compared_by} {output} {opened.name}",
         numbers="open",
-        height=HEIGHT if len(result.names) * len(result.outputs) > FEW else "auto",
         **explained(WORD_SWAPS, word_swaps, opened, of),
         below=[
             Text(escape_markdown(mean_words(result, output))),
@@ -591,5 +593,5 @@ def _swaps_drawn(of: Options, answer: Answer[WordSwaps], opened: Opened, ask: As
     )
     frame = texts_frame(result, output)
     yield Text("**All texts**")
-    yield Table(frame, "The texts with both words", HEIGHT if len(frame) > FEW else "auto")
+    yield Table(frame, "The texts with both words")
     yield TableFiles(lambda: frame, "predictions_swapped", f"texts {result.compared_by} {output} {opened.name}")

@@ -188,7 +188,6 @@ def search_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[P
         answer,
         f"corpus search {opened.name} {hits.model}",
         numbers="open",
-        height="auto" if len(hits.hits) <= 10 else 390,
         below=[Text(_summary(hits)), Notices(hits.notices, "caption")],
         **explained(words, corpora.corpus_hits, opened, chosen),
     )
@@ -456,7 +455,7 @@ def _changed_row(changes: NeighbourChanges, _: CorpusSubject, __: Ask, options: 
     place = int(changes.most_changed[number - 1])
     row = int(changes.rows[place])
     yield Text(f"Row {row:,}: {escape_markdown(changes.texts[place])}")
-    yield Table(neighbours_frame(changes, place), f"The nearest rows of row {row:,} before and now", "auto")
+    yield Table(neighbours_frame(changes, place), f"The nearest rows of row {row:,} before and now")
 
 
 def about_view(opened: CorpusSubject, _: Ask, options: Options) -> Iterator[Part]:

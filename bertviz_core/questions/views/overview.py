@@ -83,7 +83,7 @@ def card(opened: Opened, ask: Ask, _: Options) -> Iterator[Part]:
     )
     yield Text(largest_part(ledger), "caption")
     yield PageLinks(DEEPER, "overview_deeper", "More of this model")
-    beside = "" if model.model_type == "bert" else f", for comparison with {escape_markdown(model.title)}"
+    beside = "" if model.title == "BERT" else f", for comparison with {escape_markdown(model.title)}"
     yield Text(f"**What BERT is**{beside}")
     yield Text("\n".join(f"- {line}" for line in BERT_IN_FIVE))
     has = [

@@ -20,8 +20,7 @@ from bertviz_core.models.catalog import type_facts
 from bertviz_core.models.sentence_folder import STATIC_TYPE
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.components import inside_layer
-from bertviz_core.parameters.results import Ledger, Parameter
-from bertviz_core.parameters.tables import parameters_frame
+from bertviz_core.parameters.results import Ledger, Parameter, parameters_frame
 from bertviz_core.parameters.tree import parameter_tree as tree_of
 from bertviz_core.parameters.tree import tree_depth
 from bertviz_core.questions.models.architecture import DEPTH, FORM, parameter_tree, parameters

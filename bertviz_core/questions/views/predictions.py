@@ -33,6 +33,7 @@ from bertviz_core.figures.tokens import SPELLED
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.models.catalog import PREDICTS
+from bertviz_core.predictions.classes import is_number
 from bertviz_core.predictions.masked_lm import TRAINED, mask_id
 from bertviz_core.predictions.run import PREDICTED, stored_tasks, word_count
 from bertviz_core.questions.models.checkpoints import OTHER
@@ -111,7 +112,7 @@ def whole_heads(opened: Opened) -> Heads:
         raise
     except CheckpointError as error:
         return Heads((), f"a task head for {PREDICTS[tasks[0]]} that is not whole", refusal=str(error), task=tasks[0])
-    named = " and ".join(PREDICTS[task] for task in tasks)
+    named = "a number" if is_number(head) else " and ".join(PREDICTS[task] for task in tasks)
     # The class that is run for a task has that head only.
     saved = str((opened.source.config.get("architectures") or [""])[0])
     words = f"{head.model_class}, a task head for {named}" if len(tasks) == 1 else f"{saved}, task heads for {named}"
@@ -369,7 +370,7 @@ def tagged_text(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         answer,
         f"tags {opened.name}",
         numbers="open",
-        height=_height(len(listed)),
+        height=TALLEST,
         formats=SCORES,
         **explained(texts.TAGS, predict.tags, opened, of),
         scrolled=True,
@@ -391,7 +392,7 @@ def marked_answers(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]
         answer,
         f"answers {opened.name}",
         numbers="open",
-        height=_height(len(answer.result.answers)),
+        height=TALLEST,
         formats=SCORES,
         **explained(texts.ANSWERS, predict.answers, opened, of),
         scrolled=True,
@@ -530,7 +531,7 @@ def compared(opened: Opened, ask: Ask, options: Options, view: str = "", joined:
             result = compared_predictions(opened, entities).result
             yield Text(f"**Entities**  \n{escape_markdown(what_changed(result))}")
             if len(frame := comparison_frame(result)):
-                yield Table(frame, "Entities of both models", _height(len(frame)))
+                yield Table(frame, "Entities of both models", TALLEST)
             code = library_lines(compared_predictions, opened, entities)
             yield Explained("predictions_entities", texts.ENTITIES_COMPARED, code)
 
@@ -540,10 +541,6 @@ def compared(opened: Opened, ask: Ask, options: Options, view: str = "", joined:
 def _own_notices(opened: Opened, answer: Answer[Any], task: str) -> Part:
     """Remarks on an answer; those of the head are shown at the top of the page."""
     return Notices([each for each in answer.notices if each not in opened.head(task).notices])
-
-
-def _height(rows: int) -> int:
-    return min(38 + 35 * max(rows, 1), TALLEST)
 
 
 SEVERAL, CALIBRATION, GOLD_TAGS = "Several texts", "Calibration", "Gold tags"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal, cast
+from typing import cast
 
 import numpy as np
 
@@ -152,7 +152,7 @@ SECOND_SENTENCE = Param(
 DOCUMENT = replace(SECOND_SENTENCE, label="Text")
 COMPARED_SENTENCES, WORST, LEAST_FOR_LAYERS = 64, 20, 4
 """Most sentences whose poolings are compared, most of the worst pairs, least sentences whose layers are compared."""
-FEW, HEIGHT, SMALL = 8, 330, 240
+SMALL = 240
 """Most rows of a table that is not scrolled, and pixels of tables that are."""
 TYPE_A_QUERY = "Type a query: {}"
 
@@ -411,7 +411,6 @@ def rank_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     )
     drawn = f"The first {RANKED_ROWS} of {len(frame):,} texts are drawn; the table has all."
     lines = [falls, *([drawn] if len(frame) > RANKED_ROWS else []), *filter(None, (equal_words(ranking),))]
-    height: int | Literal["auto"] = "auto" if len(frame) <= FEW else HEIGHT
     how = texts.RANKED_BY_TOKENS if ranking.by_tokens else texts.RANKED_BY_HEAD
     yield Figure.of(
         ranking_figure,
@@ -422,7 +421,7 @@ def rank_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
             *(Text(line, "caption") for line in lines),
             Notices([*filter(None, (no_head,)), *answer.notices], "caption"),
         ],
-        rows=[Table(frame, "The texts by descending score", height, key="ranking_table", opens=heads.RANKED_TEXT.key)],
+        rows=[Table(frame, "The texts by descending score", key="ranking_table", opens=heads.RANKED_TEXT.key)],
         **explained(how.format(beside=texts.RANKED_BESIDE), ranked, opened, options),
     )
     yield Section((heads.RANKED_TEXT,), partial(_ranked_text, ranking))
@@ -479,7 +478,7 @@ def late_interaction_view(opened: Opened, ask: Ask, options: Options) -> Iterato
         f"late interaction {result.model}",
         numbers="in files",
         below=[*words, Notices(others, "caption")],
-        rows=[Table(interaction_frame(result), "The tokens of the query and their largest cosines", HEIGHT)],
+        rows=[Table(interaction_frame(result), "The tokens of the query and their largest cosines")],
         **explained(texts.LATE_INTERACTION, late_interaction, opened, options),
     )
     if plan.trained and len(query) + len(document) <= LONGEST_LINKED:
@@ -537,7 +536,7 @@ def gold_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     pairs = answer.result
     yield Text(f"**{escape_markdown(gold_words(pairs))}**")
     of = "" if len(pairs.models) == 1 else " of the second model"
-    worst = Table(gold_frame(pairs).iloc[:WORST], "The worst pairs, the largest rank error first", HEIGHT)
+    worst = Table(gold_frame(pairs).iloc[:WORST], "The worst pairs, the largest rank error first")
     yield Figure.of(
         gold_cosines_figure,
         answer,

@@ -125,7 +125,7 @@ def cut_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     )
     frame = tokens_frame(read)
     frame = frame.assign(token=[shortened(escape_controls(token), 60) for token in frame["token"]])
-    table = Table(frame, "Every token of the text", min(38 + 35 * len(frame), 480), formats=IDS)
+    table = Table(frame, "Every token of the text", 480, formats=IDS)
     yield Columns(
         "tokens",
         [table, *sizes(read, own_plan(opened).max_seq_length)],

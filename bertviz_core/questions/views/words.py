@@ -138,6 +138,10 @@ CLASSES_READ = (
     "beside a class is that of the whole text. Logits of all classes can rise at once; under a softmax, probability "
     "that one class gains is lost by the others."
 )
+NUMBERS_READ = (
+    "Orange: the word raises the number; without it the number is lower. Blue: it lowers it. The number beside a name "
+    "is that of the whole text."
+)
 OF_TWO = (
     "Both models are compared for the same target: a class by its name, a place of the text by its "
     "characters. Words meet by their characters, too: a bar is for the smallest part of the text that both models cut "
@@ -358,7 +362,11 @@ def classes_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         answer,
         f"word classes {opened.name}",
         texts=result.tokens,
-        below=[Text(lines), Text(CLASSES_READ, "caption"), Notices(answer.notices, "caption")],
+        below=[
+            Text(lines),
+            Text(NUMBERS_READ if result.noun == "number" else CLASSES_READ, "caption"),
+            Notices(answer.notices, "caption"),
+        ],
         **explained(OF_CLASSES, class_attributions, opened, options),
     )
 
@@ -385,10 +393,11 @@ def _class_words(opened: Opened, options: Options) -> str:
 
 def _for_and_against(result: ClassAttributions, place: int) -> str:
     """The strongest word for a class and the strongest against it."""
+    sides = ("raises", "lowers") if result.noun == "number" else ("speaks for", "speaks against")
     words = [
-        f"**{_token(result.words[word])}** speaks most of all words {side} it "
+        f"**{_token(result.words[word])}** {side} it most of all words "
         f"(**{decimals(float(result.shares[word, place]))}**)"
-        for word, side in zip(result.strongest(place), ("for", "against"), strict=True)
+        for word, side in zip(result.strongest(place), sides, strict=True)
         if word is not None
     ]
     clean = f"{result.measure} {decimals(float(result.clean[place]))}"

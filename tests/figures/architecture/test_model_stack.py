@@ -191,7 +191,7 @@ def test_a_table_that_the_tokens_do_not_pass_stands_beside_their_way() -> None:
     picture = stack_picture(architecture(), row)
     (beside,) = [each for each in picture.rows if each.apart]
     assert beside.count == 7 * HIDDEN
-    assert beside.boxes[0].label == "rel embeddings"
+    assert beside.boxes[0].label == "relative positions"
 
 
 def test_without_a_run_no_order_is_drawn() -> None:

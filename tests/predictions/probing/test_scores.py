@@ -7,8 +7,8 @@ import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 
 from bertviz_core.errors import TextError
+from bertviz_core.predictions.probing.gold import gold_scores, shared_word, shared_words, without_gold
 from bertviz_core.predictions.probing.results import SharedWord, TextPredictions
-from bertviz_core.predictions.probing.scores import gold_scores, shared_word, without_gold
 from bertviz_core.questions.views.answered import ALL, MISTAKES, RIGHT, shown_parts
 
 LABELS = ("NEGATIVE", "NEUTRAL", "POSITIVE")
@@ -80,7 +80,7 @@ def test_the_word_that_mistakes_share_is_beyond_chance_after_bonferroni(tested: 
         assert found == SharedWord("not", 5, 0, found.p_value, tested)
     texts = tuple(f"{text}!" for text in (*right, *missed))
     answers = replace(predictions([LABELS[0]] * 10), texts=texts)
-    words = gold_scores(answers, [LABELS[0]] * 5 + [LABELS[1]] * 5).shared_words()
+    words = shared_words(gold_scores(answers, [LABELS[0]] * 5 + [LABELS[1]] * 5))
     assert words.startswith("5 of the 5 mistakes contain 'not', of the 5 right answers 0 (Fisher's exact") == beyond
 
 
@@ -128,3 +128,38 @@ def test_what_cannot_be_compared_gets_one_sentence(
 ) -> None:
     with pytest.raises(TextError, match=words):
         gold_scores(predictions(answers, labels, task), gold)
+
+
+def sets_of(answered: np.ndarray, labels: tuple[str, ...] = LABELS) -> TextPredictions:
+    """Answers of a multi-label head, as `text_predictions` writes them."""
+    written = [", ".join(np.array(labels)[row]) for row in answered]
+    probabilities = np.where(answered, 0.75, 0.25).astype(np.float32)
+    return replace(
+        predictions(written, (), "sequence-classification"), probabilities=probabilities, outputs=labels,
+        logits=probabilities,
+    )  # fmt: skip
+
+
+def test_the_numbers_of_a_multi_label_head_are_scikit_learns() -> None:
+    """Accuracy of whole sets, and the mean F1 of the labels, each by itself."""
+    draw = np.random.default_rng(2)
+    gold, answered = (draw.random((60, 3)) < 0.4 for _ in range(2))
+    cells = [", ".join(draw.permutation(np.array(LABELS)[row])) or "none" for row in gold]
+    scores = gold_scores(sets_of(answered), cells)
+    assert scores.accuracy == pytest.approx(accuracy_score(gold, answered))
+    assert scores.macro_f1 == pytest.approx(f1_score(gold, answered, average="macro"), abs=1e-12)
+    np.testing.assert_allclose(scores.label_f1, f1_score(gold, answered, average=None), atol=1e-12)
+    assert scores.confusion.sum() == 60
+    parts = shown_parts(sets_of(answered), scores)
+    assert sum(len(places) for part, places in parts.items() if "." in part) == 60  # also those without a label
+
+
+@pytest.mark.parametrize("cell", ["POSITIVE, NEGATIVE", "['negative', 'Positive']", "2;0", "NEGATIVE|POSITIVE"])
+def test_the_order_and_the_writing_of_gold_labels_do_not_make_a_mistake(cell: str) -> None:
+    answers = sets_of(np.array([[True, False, True], [False, False, False]]))
+    scores = gold_scores(answers, [cell, "[]"])
+    assert (scores.accuracy, scores.gold) == (1, ("NEGATIVE, POSITIVE", "no label"))
+    assert without_gold(answers, scores) == ""
+    wrong = gold_scores(answers, ["angry", "sad"])
+    assert (wrong.accuracy, wrong.macro_f1) == (0, 0)
+    assert "No gold label ('angry', 'sad') is a class" in without_gold(answers, wrong)

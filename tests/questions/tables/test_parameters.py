@@ -8,7 +8,7 @@ import pandas as pd
 
 from bertviz_core import open_model
 from bertviz_core.checkpoints.tables import keys_frame
-from bertviz_core.parameters.tables import parameters_frame
+from bertviz_core.parameters.results import parameters_frame
 from bertviz_core.tables.typeset import readable
 
 MODEL = "all-MiniLM-L6-v2"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from bertviz_core.errors import TextError
 from bertviz_core.figures.predictions.answer_list import answer_frame, best_words, null_threshold_figure, squad_words
@@ -35,7 +35,7 @@ from bertviz_core.questions.view import (
     TableFiles,
     Text,
 )
-from bertviz_core.questions.views.answered import FEW, HEIGHT, open_text
+from bertviz_core.questions.views.answered import open_text
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.text import counted, decimals, escape_markdown, quoted
 
@@ -124,8 +124,7 @@ def _scored(of: Options, opened: Opened, ask: Ask, options: Options) -> Iterator
         yield Text("Gold answers beside the questions give exact match, F1 and the best threshold.", "caption")
     frame = answer_frame(result)
     formats = dict.fromkeys(("logit", "null logit", "null difference", "F1"), "%.3f") | {"exact match": "%.0f"}
-    height: int | Literal["auto"] = "auto" if len(frame) <= FEW else HEIGHT
-    yield Table(frame, "The questions with their answers", height, formats=formats, key="asked_table",
+    yield Table(frame, "The questions with their answers", formats=formats, key="asked_table",
                 opens=ASKED_OPENED.key)  # fmt: skip
     yield TableFiles(lambda: frame, "predictions_answer_list", f"answers {opened.name}")
     opens = replace(ASKED_OPENED, bounds=lambda *_: (1, len(frame), 1))

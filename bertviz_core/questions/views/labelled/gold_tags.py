@@ -28,7 +28,6 @@ from bertviz_core.tables.tagged_words import TaggedWords
 from bertviz_core.text import counted, escape_markdown
 
 RATIOS = dict.fromkeys(("precision", "recall", "F1", "probability"), "%.3f")
-HEIGHT = 320
 
 
 def nothing_yet(opened: Opened, source: str) -> Part:
@@ -61,7 +60,7 @@ def _scored(of: Options, opened: Opened, ask: Ask, options: Options) -> Iterator
         yield Text("Every entity is found with its words and its type.", "success")
     else:
         yield Text(f"**{counted(len(frame), 'error')}**")
-        yield Table(frame, "Errors of the entities", HEIGHT if len(frame) > 8 else "auto")
+        yield Table(frame, "Errors of the entities")
         yield TableFiles(lambda: frame, "predictions_gold_errors", f"errors {opened.name}")
     yield _sentences(of, result)
 

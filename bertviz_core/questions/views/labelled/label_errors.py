@@ -87,7 +87,8 @@ def part_words(part: str, count: int, classes: Sequence[str]) -> str:
 def suspect_parts(result: LabelErrors, shown: Sequence[int], listed: Options) -> Iterator[Part]:
     """One of the shown suspects, which is chosen by its place in the list."""
     if count := len(shown):
-        opened = replace(SUSPECT, bounds=lambda *_: (1, count, 1), applies=lambda *_: count > 1)
+        several = len(result.suspects) > 1  # the same for every part, or the page would jump
+        opened = replace(SUSPECT, bounds=lambda *_: (1, count, 1), applies=lambda *_: several)
         yield Section((opened,), partial(_suspect, result, shown, listed))
 
 

@@ -423,7 +423,7 @@ def neighbour_parts(compared: SentenceComparison) -> Iterator[Part]:
         f"{compared.same_nearest} of {counted(len(compared.sentences), 'sentence')} {keeps} the nearest one.{cka}"
     )
     frame, alt = neighbour_frame(compared), "The nearest sentence of each in both models"
-    yield Table(frame, alt, "auto" if len(frame) <= 8 else 330, formats={"neighbours kept": "percent"})
+    yield Table(frame, alt, formats={"neighbours kept": "percent"})
 
 
 def variance_words(placed: CorpusMap | SentenceMap) -> str:

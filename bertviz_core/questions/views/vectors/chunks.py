@@ -87,13 +87,10 @@ def _chunks(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         answer,
         f"chunks {late.chunks.pooling} {opened.name}",
         numbers="open",
-        height="auto" if count <= HEIGHT_ROWS else HEIGHT,
         below=below,
         **explained(LATE, late_chunks, opened, options),
     )
 
 
-HEIGHT_ROWS, HEIGHT = 8, 330
-"""Most rows of a table that is not scrolled, and pixels of one that is."""
 PARAMS, FOLDED = (replace(POOLING, parts=True), STATE), (PROMPT,)  # not every pooling is that of a chunk
 """Controls of the view."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Literal
 
 import numpy as np
 
@@ -41,7 +40,7 @@ RANKED_TEXT = Param(
     label="Open text",
     bounds=lambda _, options: (1, len(options.texts), 1),
 )
-FEW, HEIGHT, SMALL = 8, 330, 280
+SMALL = 280
 """Most rows of a table that is not scrolled, and pixels of tables that are."""
 HEAD_FILES = tuple(f"{name}{end}" for name in TOKEN_HEADS for end in (".safetensors", ".pt"))
 """The heads of BGE-M3, in either format."""
@@ -58,14 +57,13 @@ def heads_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     answer = ask(three_heads, options)
     result = answer.result
     frame = heads_frame(result)
-    height: int | Literal["auto"] = "auto" if len(frame) <= FEW else HEIGHT
     yield Figure.of(
         heads_figure,
         answer,
         f"three heads {result.model}",
         numbers="in files",
         below=[Text(f"**{escape_markdown(heads_words(result))}**"), Notices(answer.notices, "caption")],
-        rows=[Table(frame, "The texts by descending weighted mean", height, key="heads_table", opens=RANKED_TEXT.key)],
+        rows=[Table(frame, "The texts by descending weighted mean", key="heads_table", opens=RANKED_TEXT.key)],
         **explained(texts.THREE_HEADS, three_heads, opened, options),
     )
     yield Section((RANKED_TEXT,), partial(_text_of_heads, result))
@@ -83,7 +81,7 @@ def _text_of_heads(result: HeadScores, opened: Opened, ask: Ask, options: Option
         count = counted(len(shared.tokens), "shared token")
         yield Text(f"The sparse score **{score}** is the sum of the products of the weights of {count}:")
         frame = pd.DataFrame({"token": list(shared.tokens), "product": shared.products})
-        yield Table(frame, "Shared tokens and the products of their weights", "auto" if len(frame) <= FEW else SMALL)
+        yield Table(frame, "Shared tokens and the products of their weights", SMALL)
     if len(text) + len(result.query) <= LONGEST_LINKED:
         line = [("source", "typed"), ("sentences", " ".join(text.split())), (QUERY.key, result.query)]
         tokens = [("model", result.model), ("view", "Late interaction"), *line]

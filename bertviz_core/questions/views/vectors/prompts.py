@@ -29,7 +29,7 @@ PROMPTED = Param(
 )  # fmt: skip
 SEARCH_FROM = choice("search_from", ("my own list", "file"), "where queries and documents come from", "Queries")
 PROMPTS = (PAIR, QUERY_TEXT, DOCUMENT_TEXT)
-LISTED, FEW, HEIGHT = 200, 8, 330
+LISTED = 200
 """Most rows of the tables of what moved, most that are not scrolled, and pixels of tables that are."""
 ARRANGED = (
     "Every text becomes a vector without a prompt and with each prompt, by the model's own pooling, length and "
@@ -106,7 +106,7 @@ def prompt_ranks_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Pa
 
 
 def _moved(frame: "pd.DataFrame", alt: str) -> Table:
-    return Table(frame.iloc[:LISTED], alt, "auto" if len(frame) <= FEW else HEIGHT)
+    return Table(frame.iloc[:LISTED], alt)
 
 
 def pair_sentence(words: str) -> str:

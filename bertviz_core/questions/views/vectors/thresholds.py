@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal
 
 from bertviz_core.figures.sentences.thresholds import (
     best_words,
@@ -59,7 +58,7 @@ EXPLANATION = (
     "the same pairs, so precision and recall on other pairs tend to be lower; and the precision depends on the share "
     "of positive pairs, which is often far smaller in use than in a labelled file."
 )
-FEW, HEIGHT, MOST = 8, 330, 200
+MOST = 200
 """Most rows of a table that is not scrolled, pixels of one that is, and most rows."""
 
 
@@ -102,9 +101,8 @@ def _mistakes(result: PairThresholds) -> Iterator[Part]:
         return
     if wrong > MOST:
         yield Text(f"The first {MOST} of {wrong:,}, the farthest from the threshold.", "caption")
-    height: int | Literal["auto"] = "auto" if wrong <= FEW else HEIGHT
     frame = pair_frame(result).iloc[: min(wrong, MOST)].drop(columns="positive")
-    yield Table(frame, "Pairs on the wrong side of the threshold, the farthest first", height)
+    yield Table(frame, "Pairs on the wrong side of the threshold, the farthest first")
 
 
 def _number(threshold: Threshold | None) -> str:

@@ -32,7 +32,7 @@ HOW = (
 )
 NOT_DRAWN = "Scripts of few rows, none of which is touched, are in the table alone."
 SHARES = {**dict.fromkeys(("share used", "unknown", "bytes"), "percent"), "pieces per word": "%.2f"}
-LONGEST, HEIGHT, FEW = 120, 330, 8
+LONGEST = 120
 """Most characters of a text in a table, pixels of a table that is scrolled, most rows of one that is not."""
 
 
@@ -49,7 +49,6 @@ def vocabulary_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part
         answer,
         f"vocabulary by script {opened.name}",
         numbers="open",
-        height=HEIGHT,
         formats=SHARES,
         below=[*(Text(escape_markdown(line)) for line in below if line), Notices(answer.notices, "caption")],
         **explained(HOW, vocabulary, opened, plain),
@@ -62,7 +61,7 @@ def vocabulary_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part
             for name in frame.select_dtypes(exclude="number"):
                 frame[name] = [shortened(escape_controls(each), LONGEST) for each in frame[name]]
             yield Text(f"**{title}**")
-            yield Table(frame, title, "auto" if len(frame) <= FEW else HEIGHT)
+            yield Table(frame, title)
 
 
 VIEW = View(TITLE, (), vocabulary_view)
