@@ -126,7 +126,6 @@ VIEWS = {
         "sentences", {"view": "Poolings"}, (f"sentences-poolings-{MODEL}", f"sentences-pooling-maps-{MODEL}"), SIX
     ),
     "corpus search": View("corpus", {"corpus_query": "A storm."}, (f"corpus-search-made-{MODEL}",), "“A storm.”"),
-    "corpus map": View("corpus", {"view": "Map", "corpus_plane_figure": "true"}, (f"corpus-map-made-pca-{MODEL}",)),
     "corpus duplicates": View(
         "corpus", {"view": "Near duplicates", "alike": "0.9"}, (f"corpus-near-duplicates-0.9-made-{MODEL}",)
     ),
@@ -266,7 +265,7 @@ def at_view(view: View) -> AppTest:
 
 def rows(at: AppTest) -> list[dict[str, Any]]:
     """Open every Download of a page; returns the arguments of the buttons of its pictures, without those of slides."""
-    for key in {*(each.key for each in sent_charts(at)), "attention_heads"}:
+    for key in {*(each.key for each in sent_charts(at)), "attention_heads", "corpus_map"}:
         at.session_state[f"{key}_files"] = True
     at.run()
     found = [each.proto.json for each in at.get("bidi_component") if each.proto.component_name == "figure_download"]
@@ -295,6 +294,13 @@ def test_every_figure_has_a_named_file_and_a_caption(view: View) -> None:
     assert labels.count("HTML") == len(charts) + (view.page == "attention")
     assert labels.count("CSV") >= len(charts)
     assert labels.count("LaTeX") == labels.count("Markdown") >= len(charts)
+
+
+def test_the_map_of_a_corpus_has_its_files_in_sight_too() -> None:
+    at = at_view(View("corpus", {"view": "Map"}, ()))
+    (row,) = rows(at)
+    assert row["filename"].startswith(f"corpus-map-made-pca-{MODEL}")
+    assert {"HTML", "CSV", "LaTeX"} <= {button.label for button in at.get("download_button")}
 
 
 def test_products_below_a_matrix_are_a_file_of_their_own_that_names_the_text() -> None:

@@ -201,7 +201,7 @@ def test_the_table_of_a_folder_is_that_of_the_command(
     folder = head_folder / ("corpora/mine" if page == "corpus" else "my-run")
     text = [options.pop(0)] if options and not options[0].startswith("--") else []
     table = written(command, name, (str(folder), *text), options, tmp_path / "a.csv")
-    query = {"view": view, "corpus_query": "".join(text), "corpus_plane_figure": "true"}
+    query = {"view": view, "corpus_query": "".join(text)}
     frames = shown(name, page, {**query, **settings(options)})
     assert table.empty or any(same_table(each, table) for each in frames), [list(each) for each in frames]
 

@@ -22,14 +22,12 @@ from bertviz_core.questions.views.corpus import CORPUS, NONE_YET, RUN_ANEW, Corp
 from bertviz_core.text import counted, escape_controls, escape_markdown, quoted
 from ui.address.registry import put
 from ui.address.widgets import BOUND
-from ui.cache.figures import view_in_sight
 from ui.cache.jobs import board
 from ui.cache.shared_model import SharedCorpus
 from ui.components.corpus_map import MapScene, MapState, as_window, corpus_map, map_state
 from ui.engine import draw
 from ui.session import settings, store, stored
-from ui.widgets.downloads import note_figure
-from ui.widgets.figure_block import numbers_table, page_theme
+from ui.widgets.figure_block import download_row, folded_table, numbers_table, page_theme
 from ui.widgets.models import model_name
 from ui.widgets.run_model import awaited
 from ui.widgets.uploads import table_files
@@ -86,12 +84,14 @@ def _plane(part: CorpusPlane, opened: SharedCorpus, *_: Any) -> None:
     window = state.window or (_in_address() if not state.serial else None) or whole
     _into_address(window, whole)
     corpus_map(_scene(opened, part, window, identity), state, page_theme(), KEY, _nothing)
-    if view_in_sight() is not None:  # for a report of the view
-        density = map_density(placed.points, window, values=part.values)
-        spec = corpus_map_figure(placed, density, part.column, opened.name)
-        note_figure(spec, KEY, spec.caption or spec.title, models=(opened.corpus.manifest.model,))
+    st.caption(part.words)
     if state.region:
         _selected(opened, placed, state)
+    model, density = opened.corpus.manifest.model, map_density(placed.points, window, values=part.values)
+    spec = corpus_map_figure(placed, density, part.column, opened.name)
+    file, caption = f"corpus map {opened.name} {placed.method} {model}", spec.caption or spec.title
+    download_row(spec, spec.chart, file, caption, models=(model,), preview=True)
+    folded_table(spec.chart, spec.frame, spec.title)
 
 
 def _scene(opened: SharedCorpus, part: CorpusPlane, window: MapWindow, identity: str) -> MapScene:

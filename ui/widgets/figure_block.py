@@ -120,18 +120,20 @@ def download_row(
     filename: str,
     caption: str,
     texts: Tokens | Sequence[str | None] = (),
+    models: Sequence[str] = (),
     preview: bool = False,
 ) -> None:
-    """Show the texts of a figure of the chosen model, and downloads as PNG, SVG, HTML, CSV, LaTeX and Markdown.
+    """Show the texts of a figure, and downloads as PNG, SVG, HTML, CSV, LaTeX and Markdown.
 
     The key of its chart begins with the page's name; model, revision, texts and colours are added to the caption.
 
     Args:
+        models: names of the models that it shows; () for the chosen one.
         preview: whether the figure is drawn below its files, since the page shows the same in another form.
     """
     if not preview:
         _name_texts(texts)
-    _downloads(spec, key, filename, caption, texts, (), preview=preview)
+    _downloads(spec, key, filename, caption, texts, models, preview=preview)
 
 
 def _downloads(

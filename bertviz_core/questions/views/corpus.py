@@ -36,7 +36,6 @@ from bertviz_core.questions.view import (
     Ask,
     Explained,
     Figure,
-    Folded,
     Link,
     Links,
     Notices,
@@ -232,6 +231,8 @@ class CorpusPlane(Special):
     column: str
     """Column that colours it; "" for the number of rows."""
     values: ColumnValues | None
+    words: str
+    """What is said below it."""
 
 
 def map_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[Part]:
@@ -242,17 +243,8 @@ def map_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterator[Part
         return
     chosen, column = options.only(corpora.PLACED), options.get(corpora.COLOURED.key)
     placed = ask(corpora.corpus_map, chosen).result
-    yield CorpusPlane(
-        placed, column, ask(corpora.column_colours, options.only(corpora.COLOURED)).result if column else None
-    )
-    yield Text(variance_words(placed), "caption")
-
-    def figure() -> Iterator[Part]:
-        answer = corpora.coloured_map(opened, placed, column)
-        file = f"corpus map {opened.name} {placed.method} {corpus.manifest.model}"
-        yield Figure.of(figures.corpus_map_figure, answer, file)
-
-    yield Folded("As a figure, with its files", "corpus_plane_figure", figure)
+    values = ask(corpora.column_colours, options.only(corpora.COLOURED)).result if column else None
+    yield CorpusPlane(placed, column, values, variance_words(placed))
     yield Explained("corpus_plane", MAPS[placed.method] + SHADING, library_lines(corpora.corpus_map, opened, chosen))
 
 
