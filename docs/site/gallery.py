@@ -159,6 +159,7 @@ EXAMPLES: Mapping[str, Example] = {
     "null-threshold": replace(ANSWERS, texts=(), pair=None),
     "answers-change": ANSWERS.of(edited_pair="Paris is in Texas."),
     "accuracy": replace(CLASSES, texts=LABELLED),
+    "joint-ablation": COSINE.of(removed_heads="0.1,2.0,5.3"),
     "effect-spread": replace(COSINE, texts=SENTENCES, pair=CODING),
     **dict.fromkeys(("effects-compared", "words-compared"), replace(COSINE, values=OTHER)),
     **dict.fromkeys(("patched-heads", "patched-states"), replace(WORDS, pair="The capital of Spain is [MASK].")),

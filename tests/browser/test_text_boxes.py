@@ -137,13 +137,14 @@ NEEDED = {
     **dict.fromkeys(("query", "ranking", "late-interaction", "three-heads"), ("query_sentence", "What is attention?")),
     "word": ("word", WORD),
     "removal": ("count", "2"),
+    "joint-ablation": ("removed_heads", "0.1,2.0"),
     "word-swaps": ("word_pairs", "is / is not"),
     "corpus-probe": ("probe_labels", "topic"),
     "training-scores": ("with_gold", "true"),
 }
 """Figure -> required setting."""
 PAIRED = (
-    *("term-score", "effects", "effects-compared", "effect-spread", "removal", "training-text"),
+    *("term-score", "effects", "effects-compared", "effect-spread", "removal", "joint-ablation", "training-text"),
     *("word-shares", "word-bars", "word-curves", "word-pairs", "words-compared"),
 )
 """Figures of two texts."""
@@ -178,7 +179,16 @@ MODELS = {**dict.fromkeys(WORD_HEAD, SPLADE), **LABEL_HEADS}
 LONG = "128 tokens"
 SHORT_TEXTS = [text for text in TEXTS if text != LONG]
 """Texts that the tiny models read completely."""
-BY_TINY_MODEL = ("word-curves", "word-pairs", "word-bars", "patched-heads", "patched-states", "removal", "effects")
+BY_TINY_MODEL = (
+    "word-curves",
+    "word-pairs",
+    "word-bars",
+    "patched-heads",
+    "patched-states",
+    "removal",
+    "effects",
+    "joint-ablation",
+)
 """Figures of many runs: for the long text, those of a tiny model have the same words."""
 MEASURE = (Path(__file__).parent / "text_boxes.js").read_text(encoding="utf-8")
 

@@ -266,6 +266,18 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         (TEXT,),
         ("causes", {"view": "Several heads", "count": "2", "pair": SECOND}),
     ),
+    f"joint-ablation --set removed_heads=0.1,5.3 --pair '{SECOND}'": (
+        (TEXT,),
+        (
+            "causes",
+            {
+                "view": "Several heads",
+                "pair": SECOND,
+                "which": "my choice",
+                "removed_heads": ["layer 0, head 1", "layer 5, head 3"],
+            },
+        ),
+    ),
     f"patched-states --pair '{ALIKE}'": ((TEXT,), ("causes", {"view": "Patch", "pair": ALIKE})),
     f"patched-heads --pair '{ALIKE}'": ((TEXT,), ("causes", {"view": "Patch", "patched": "heads", "pair": ALIKE})),
     f"effect-spread --pair '{SECOND}'": (

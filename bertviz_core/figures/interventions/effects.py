@@ -25,7 +25,7 @@ from bertviz_core.figures.base.style import (
     sequential,
     supporting,
 )
-from bertviz_core.figures.interventions.words import METHOD_WORDS
+from bertviz_core.figures.interventions.words import METHOD_WORDS, signed_bars
 from bertviz_core.figures.predictions.classes import ABSENT, MOST, signed_difference, two_model_bars
 from bertviz_core.interventions.results import (
     AblationCurve,
@@ -34,6 +34,7 @@ from bertviz_core.interventions.results import (
     EffectComparison,
     EffectKind,
     EffectSpread,
+    JointAblation,
     TwoModelEffects,
 )
 from bertviz_core.lazy_imports import pandas as pd
@@ -307,6 +308,25 @@ def removal_lines(curves: Sequence[AblationCurve], title: str, theme: Theme) -> 
         add_line(figure, steps, mean, f"{name}, %{{x}} removed: %{{y:.4f}}", colour, name=name)
     figure.update_xaxes(title="heads removed", rangemode="tozero", dtick=1)
     return even_axes(figure.update_yaxes(title=curves[0].unit), theme)
+
+
+def _joint_frame(joint_removal: JointAblation) -> "pd.DataFrame":
+    """The effect of each head alone, their sum, and the effect of all together."""
+    names = [head_name(layer, head) for layer, head in joint_removal.places.tolist()]
+    effects = [*joint_removal.single.astype(float).tolist(), joint_removal.total, joint_removal.joint]
+    return pd.DataFrame({"removed": [*names, "sum of these", "all together"], "effect": effects})
+
+
+@figure("joint-ablation", "causes_joint_ablation", table=_joint_frame)
+def joint_ablation_figure(joint_removal: JointAblation) -> FigureSpec:
+    """Heads of one's choice, removed alone and all together (TEXT --set removed_heads=LAYER.HEAD,LAYER.HEAD)."""
+    removal, frame = joint_removal, _joint_frame(joint_removal)
+    title = f"Change of the {removal.title}: heads {KIND_WORDS[removal.kind]} alone and together"
+    pairs = zip(frame["removed"].tolist(), frame["effect"].tolist(), strict=True)
+    said = ", ".join(f"{name} {decimals(effect)}" for name, effect in pairs)
+    names, effects = frame["removed"].tolist(), frame["effect"].tolist()
+    draw = partial(signed_bars, names, effects, f"change, {removal.unit}", title, orange_above=False)
+    return FigureSpec(title, f"{title}: {said}", draw, f"{title}. {SIGNS}")
 
 
 def drawn_parts(comparison: AttributionComparison) -> list[int]:

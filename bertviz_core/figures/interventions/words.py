@@ -1,5 +1,6 @@
 """Shares of words: bars, curves, classes, pairs."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -82,16 +83,22 @@ def shares_bars(result: WordAttributions, title: str, theme: Theme) -> go.Figure
     """Draw one bar per word."""
     strongest = set(np.argsort(-np.abs(result.shares), kind="stable")[:MOST_BARS].tolist())
     order = [index for index in result.ranked() if index in strongest]
-    shares = result.shares[order].tolist()
     names = [token_text(result.words[index]) for index in order]
-    figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + ROW * len(order), showlegend=False))
-    hues = [theme.hues[1] if share >= 0 else theme.hues[0] for share in shares]
-    numbers = {"text": [_written(share) for share in shares], "textposition": "outside", "cliponaxis": False}
-    add_bars(figure, shares, "%{customdata}: %{x:.4f}", hues, customdata=names, **numbers)
-    low, high = min([0.0, *shares]), max([0.0, *shares])
+    return signed_bars(names, result.shares[order].tolist(), f"share of the target, {result.unit}", title, theme)
+
+
+def signed_bars(
+    names: Sequence[str], values: Sequence[float], axis: str, title: str, theme: Theme, orange_above: bool = True
+) -> go.Figure:
+    """Draw one bar per name, on one side of 0 orange, on the other blue; the names are in HTML."""
+    figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + ROW * len(names), showlegend=False))
+    hues = [theme.hues[(value >= 0) == orange_above] for value in values]
+    numbers = {"text": [_written(value) for value in values], "textposition": "outside", "cliponaxis": False}
+    add_bars(figure, list(values), "%{customdata}: %{x:.4f}", hues, customdata=list(names), **numbers)
+    low, high = min([0.0, *values]), max([0.0, *values])
     room = (high - low) * NUMBER / max(theme.pixels - BESIDE, NUMBER)  # beside the bars, for their numbers
     ends = [low - room * (low < 0), high + room * (high > 0)] if high > low else None
-    figure = even_axes(figure.update_xaxes(title=f"share of the target, {result.unit}", range=ends), theme)
+    figure = even_axes(figure.update_xaxes(title=axis, range=ends), theme)
     return figure.update_yaxes(row_axis(names))
 
 

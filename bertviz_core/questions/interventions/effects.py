@@ -184,12 +184,13 @@ def _joint_cost(opened: Opened, options: Options) -> AnswerCost:
     return AnswerCost(steps, read_tokens(opened, options), len(places) + 1, short=SHORT)
 
 
-@long_question(_joint_cost, params=(TARGET, MEASURE, REMOVED, REMOVED_FOR))
+@long_question(_joint_cost, figures=("joint-ablation",), params=(TARGET, MEASURE, REMOVED, REMOVED_FOR))
 def joint_ablation(opened: Opened, options: Options, job: Job[JointAblation]) -> Answer[JointAblation]:
     """Effect of removing heads together, and each alone."""
     number, means = target(opened, options), means_in_place(opened, options, job)
     runs = InterventionRuns(number.result, opened.settings.max_batch_bytes)
-    return number.of(joint_of(runs, removed_places(options), means))
+    removal = joint_of(runs, removed_places(options), means)
+    return number.of(removal, joint_removal=removal)
 
 
 def removed_places(options: Options) -> tuple[Place, ...]:

@@ -167,6 +167,7 @@ PRINTED: Mapping[str, str] = {
         "print(result.scores, result.cosines, result.rise)   # in the order of the list\n"
         "print(result.logits, result.equal_scores)   # scores that a number format makes equal"
     ),
+    "joint-ablation": "print(result.places, result.single, result.total, result.joint)",
     "removal": (
         "for curve in result.curves:\n"
         "    print(curve.order, curve.values.mean(axis=0))\n"

@@ -16,6 +16,7 @@ from bertviz_core.figures.interventions.effects import (
     effects_compared_figure,
     effects_figure,
     head_name,
+    joint_ablation_figure,
     patched_heads_figure,
     patched_states_figure,
     removal_figure,
@@ -131,11 +132,14 @@ OF_EFFECTS = (
     "with its sign). The feed-forward block (FF) and the whole layer are changed in the same way; a layer that is "
     "taken away passes its input on."
 )
+OF_JOINT = (
+    "The joint effect is measured in one run without all these heads; it equals the sum of the single effects only "
+    "where heads do not depend on each other."
+)
 OF_REMOVAL = (
     "Greedy: at each step every remaining head is tried, and the one is removed that moves the target furthest from "
     "its clean value. Gradient: heads sorted by the size of their estimated effect. Random: 20 orders drawn with seed "
-    "0; the band spans the least to the greatest value. The joint effect is measured in one run without all these "
-    "heads; it equals the sum of the single effects only where heads do not depend on each other."
+    f"0; the band spans the least to the greatest value. {OF_JOINT}"
 )
 CURVES = (
     "A greedy search finds heads that push in one direction. Compare it with the band of 20 random choices of equally "
@@ -378,7 +382,15 @@ def _chosen_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     each = layers_and_heads(opened)[1]
     places = named_places([divmod(heads.index(name), each) for name in names])
     options = replace(options, values={**options.values, REMOVED.key: places}).only(*joint_ablation.params)
-    yield from _joint_parts(ask(joint_ablation, options).result)
+    answer = ask(joint_ablation, options)
+    yield Figure.of(
+        joint_ablation_figure,
+        answer,
+        f"joint ablation {answer.result.kind} {opened.name}",
+        numbers="in files",
+        below=[*_joint_parts(answer.result), Text(SIGNS, "caption"), Notices(answer.notices, "caption")],
+        **explained(OF_JOINT, joint_ablation, opened, options),
+    )
 
 
 def _joint_parts(removal: JointAblation) -> Iterator[Part]:
