@@ -68,7 +68,8 @@ def test_a_view_that_a_model_cannot_have_is_no_tab_and_is_named_with_the_click_t
 def test_the_classifier_answers_in_place_of_a_model_without_a_head_under_its_own_name() -> None:
     at = opened("predictions")
     own = opened("predictions", model=CLASSIFIER)
-    assert f"{CLASSIFIER} answers: bad, good." in page_text(at).replace("**", "")
+    words = f"{CLASSIFIER}, a classifier of remarks on places, answers instead: bad, good."
+    assert words in page_text(at).replace("**", "")
     (stood_in,), (answered,) = ([each.spec for each in sent_charts(page)] for page in (at, own))
     assert stood_in == answered
     named, theirs = (
@@ -80,7 +81,7 @@ def test_the_classifier_answers_in_place_of_a_model_without_a_head_under_its_own
     titles = ["Classes", "Change a word", "Calibration", "Train a probe", "Several texts", "Label errors", "Word swaps"]
     assert views(at) == titles
     several = opened("predictions", view="Several texts")
-    assert f"{CLASSIFIER} answers: bad, good" in page_text(several).replace("**", "")
+    assert words in page_text(several).replace("**", "")
     np.testing.assert_array_equal(
         several.dataframe[0].value.to_numpy(),
         opened("predictions", view="Several texts", model=CLASSIFIER).dataframe[0].value.to_numpy(),

@@ -210,7 +210,7 @@ def test_a_head_that_is_no_splade_one_is_told(models_dir: Path) -> None:
 def test_a_model_without_a_head_is_told_and_offered_one_with() -> None:
     at = opened("predictions")
     assert not at.exception
-    (line,) = [each for each in at.markdown if "has no task head" in visible_text(each.value)]
+    (line,) = [each for each in at.markdown if "answers instead" in visible_text(each.value)]
     assert "'all-MiniLM-L6-v2' holds a base model (BertModel) and no task head, so it predicts nothing." in (
         visible_text(line.proto.help)
     )
@@ -259,7 +259,7 @@ def test_other_families_answer_or_say_why_not(family: str, view: str, models_dir
     at = opened("predictions", model=family, text="I love my pet python", view=view)
     assert not at.exception
     if family == "t5":
-        assert "has no task head" in page_text(at) or "cannot show what" in page_text(at)
+        assert "answers instead" in page_text(at) or "cannot show what" in page_text(at)
     elif at.error:
         assert (family, view) == ("bart", "Lens")
     else:

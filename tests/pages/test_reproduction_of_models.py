@@ -166,7 +166,7 @@ def training_scores(at: AppTest, values: Printed) -> None:
     close(100 * values[0], accuracy["y"])
     close(100 * values[1], macro_f1["y"])
     close(values[2][1:], changed["y"][1:])
-    assert np.isnan(changed["y"][0])  # none comes before the first
+    assert changed["y"][0] is None  # none comes before the first
 
 
 def training_cka(at: AppTest, values: Printed) -> None:
@@ -208,10 +208,7 @@ VIEWS: Mapping[str, Mapping[tuple[str, tuple[tuple[str, Any], ...]], Mapping[str
             "checkpoint_text_cosines": layers_over_texts
         },
         ("Training run", (("scale", "even"),)): TRAINING,
-        ("Training run", (("scale", "even"), ("followed", "the text"))): {
-            **TRAINING,
-            "checkpoint_training_text": training_text,
-        },
+        ("Training run", (("scale", "even"), ("followed", "the text"))): {"checkpoint_training_text": training_text},
         (
             "Training run",
             (
@@ -220,7 +217,7 @@ VIEWS: Mapping[str, Mapping[tuple[str, tuple[tuple[str, Any], ...]], Mapping[str
                 ("answers_from", "my own list"),
                 ("answered_texts", "LABEL_0\tmy pet\nLABEL_1\tlove bank"),
             ),
-        ): {**TRAINING, "checkpoint_training_scores": training_scores},
+        ): {"checkpoint_training_scores": training_scores},
         (
             "Training run",
             (
@@ -229,7 +226,7 @@ VIEWS: Mapping[str, Mapping[tuple[str, tuple[tuple[str, Any], ...]], Mapping[str
                 ("compared_list", "my own list"),
                 ("compared_texts", "my pet\na river\nthe bank\nlove bank"),
             ),
-        ): {**TRAINING, "checkpoint_training_cka": training_cka, "checkpoint_training_entropy": training_entropy},
+        ): {"checkpoint_training_cka": training_cka, "checkpoint_training_entropy": training_entropy},
     },
 }
 

@@ -277,3 +277,16 @@ def test_a_gradient_that_needs_too_much_memory_is_refused(monkeypatch: pytest.Mo
     monkeypatch.setenv("INSIDE_BERT_MAX_GRADIENT_BYTES", "1000")
     at = shown(method="integrated gradients", text="One more python, please.")
     assert "measure by leave-one-out instead" in visible_text(at.error[0].value)
+
+
+def test_where_every_word_moves_the_number_alike_the_mask_is_suspected() -> None:
+    address = {"text": "My grandmother rode her unicycle to the river bank.", "pair": "I love coding in python."}
+    at = opened("words", **address, words_shares_table="true")
+    shares = folded(at, "words_shares")["share"].dropna().to_numpy()
+    falls, rises = int((shares > 0).sum()), int((shares < 0).sum())
+    assert max(falls, rises) >= 0.8 * len(shares)
+    words = f"The number {'falls' if falls > rises else 'rises'} without {max(falls, rises)} of {len(shares)} words"
+    assert any(visible_text(each.value).startswith(words) for each in at.info)
+    dropped = opened("words", **address, in_place="nothing")
+    assert not any("without" in each.value for each in dropped.info)
+    assert not any("masks, too" in each.value for each in dropped.caption)

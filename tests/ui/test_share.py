@@ -36,6 +36,7 @@ LONG = "The quick brown fox jumps over the lazy dog. " * 9
 PAIR = {"text": "The bank lent me money.", "pair": "It stood by the river."}
 
 LABELS = {
+    "log and movement": "nothing",
     "[CLS]": "cls",
     "dot product": "dot",
     "distance (tokens)": "distance",

@@ -268,20 +268,21 @@ def offered_views(opened: SharedModel) -> list[View]:
 
 def _of_other(heads: Heads, instead: str, show: Show) -> Show:
     def parts(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part]:
-        no_head(opened.name, heads, instead)
+        no_head(heads, instead)
         yield OtherModel(instead, show)
 
     return parts
 
 
-def no_head(name: str, heads: Heads, answering: str = "") -> None:
-    """Say in one line that there is no head, whose answers are shown instead, and how to open a model that has one."""
+def no_head(heads: Heads, answering: str = "") -> None:
+    """Say in one line whose answers stand in for those of a missing head, and how to open a model that has one."""
     why = escape_markdown(heads.refusal)
-    short = why if heads.task or not answering else f"{escape_markdown(name)} has no task head."
-    classes = ", ".join(reading.config_classes(SharedModel(answering).source.config)) if answering else ""
-    decides = f"answers: {escape_markdown(classes)}" if 0 < len(classes) <= 20 else "answers instead"  # one line
-    instead = f"{short} **{escape_markdown(answering)}** {decides}." if answering else short
-    bundled_instead("predictions_no_head", instead, *OFFERED[:1], SPLADE, why=None if short == why else why)
+    words = f"{why} " if heads.task or not answering else ""  # the heading says that there is none
+    if answering:
+        classes = ", ".join(reading.config_classes(SharedModel(answering).source.config))
+        named = f": {escape_markdown(classes)}" if 0 < len(classes) <= 20 else ""  # one line
+        words += f"**{escape_markdown(answering)}**, a classifier of remarks on places, answers instead{named}."
+    bundled_instead("predictions_no_head", words, *OFFERED[:1], SPLADE, why=None if why in words else why)
     if answering:
         note_models((answering,))
     if heads.task:
@@ -338,7 +339,7 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
         answered_by = answer_kind_select(heads.tasks, instead, has_probe)
         place = st.container(width="content", horizontal=True, vertical_alignment="bottom")
     if instead and answered_by != answered.PROBE:
-        no_head(opened.name, heads, instead)
+        no_head(heads, instead)
         opened = SharedModel(instead)
         heads = whole_heads(opened)
     offer_classifier(heads.tasks)  # above the question whether a probe is to be trained
@@ -378,7 +379,7 @@ def calibration_view(opened: SharedModel, ask: Ask, options: Options) -> Iterato
     """How far the probabilities of the classes can be trusted, by labelled texts."""
     heads, of = whole_heads(opened), opened
     if instead := stand_in(heads):
-        no_head(opened.name, heads, instead)
+        no_head(heads, instead)
         of = SharedModel(instead)
         heads = whole_heads(of)
     task = next((each for each in heads.tasks if each in CLASS_TASKS), None)

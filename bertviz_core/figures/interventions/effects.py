@@ -323,10 +323,10 @@ def joint_ablation_figure(joint_removal: JointAblation) -> FigureSpec:
     removal, frame = joint_removal, _joint_frame(joint_removal)
     title = f"Change of the {removal.title}: heads {KIND_WORDS[removal.kind]} alone and together"
     pairs = zip(frame["removed"].tolist(), frame["effect"].tolist(), strict=True)
-    said = ", ".join(f"{name} {decimals(effect)}" for name, effect in pairs)
+    phrases = ", ".join(f"{name} {decimals(effect)}" for name, effect in pairs)
     names, effects = frame["removed"].tolist(), frame["effect"].tolist()
     draw = partial(signed_bars, names, effects, f"change, {removal.unit}", title, orange_above=False)
-    return FigureSpec(title, f"{title}: {said}", draw, f"{title}. {SIGNS}")
+    return FigureSpec(title, f"{title}: {phrases}", draw, f"{title}. {SIGNS}")
 
 
 def drawn_parts(comparison: AttributionComparison) -> list[int]:

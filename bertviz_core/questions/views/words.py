@@ -12,7 +12,7 @@ from bertviz_core.attribution.results import (
     ShareMethod,
     WordAttributions,
 )
-from bertviz_core.attribution.words import has_mask
+from bertviz_core.attribution.words import INSTEAD, has_mask
 from bertviz_core.errors import TextError
 from bertviz_core.figures.interventions.effects import words_compared_figure
 from bertviz_core.figures.interventions.words import (
@@ -94,10 +94,7 @@ SHARES: dict[ShareMethod, str] = {
     ),
 }
 READ = {
-    "leave-one-out": (
-        "Orange: the word raises the target; without it the number is lower. Blue: it lowers it. The model reads the "
-        "masks, too: a word of five pieces becomes five masks."
-    ),
+    "leave-one-out": ("Orange: the word raises the target; without it the number is lower. Blue: it lowers it."),
     "integrated-gradients": (
         "Orange: the word raises the target, compared with a text of masks. Blue: it lowers it. The shares add up."
     ),
@@ -112,6 +109,13 @@ OF_CURVES = (
     "mean over all steps of how far the target has fallen below that of the whole text (DeYoung et al. 2020). The band "
     "spans the least to the greatest value of 20 random orders, drawn with seed 0."
 )
+MASKS_READ = "The model reads the masks, too: a word of five pieces becomes five masks."
+ONE_WAY = (
+    "The number {moves} without {count} of {all} words: much of that may be the mask in their place rather than what "
+    "is missing. Compare with **nothing** in their place, under **Change**."
+)
+MOST_WORDS, LEAST_WORDS = 0.8, 5
+"""Share of the words that move a number the same way, from which the mask is suspected; fewest words for that."""
 CURVES_READ = (
     "Strong words make the curve fall fast where they are replaced, and rise fast where only they are kept. A curve in "
     "the middle of the grey band is no better than words chosen at random; in a text of few words some of the 20 "
@@ -195,13 +199,15 @@ def words_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     options = _replacing(opened, options)
     answer = ask(word_attributions, options)
     result: WordAttributions = answer.result
+    masked = result.instead == INSTEAD["mask"] and result.method == "leave-one-out"
+    read = f"{READ[result.method]} {MASKS_READ}" if masked else READ[result.method]
     yield Figure.of(
         word_shares_figure,
         answer,
         f"word shares {result.method} {opened.name}",
         texts=result.tokens,
         scrolled=True,
-        below=[Text(READ[result.method], "caption"), *_totals(result), Notices(answer.notices, "caption")],
+        below=[Text(read, "caption"), *_totals(result), *_one_way(result, masked), Notices(answer.notices, "caption")],
         **explained(SHARES[result.method], word_attributions, opened, options),
     )
     yield Figure.of(word_bars_figure, answer, f"word bars {result.method} {opened.name}", texts=result.tokens)
@@ -241,6 +247,14 @@ def _totals(result: WordAttributions) -> Iterator[Part]:
     yield Text(_strongest(result))
     if result.method == "leave-one-out" and (rest := remainder(result)):
         yield Text(rest)
+
+
+def _one_way(result: WordAttributions, masked: bool) -> Iterator[Part]:
+    """That the mask may be what moves the number, where almost all words move it the same way."""
+    count, falls = len(result.shares), int((result.shares > 0).sum())
+    most = max(falls, int((result.shares < 0).sum()))
+    if masked and count >= LEAST_WORDS and most >= MOST_WORDS * count:
+        yield Text(ONE_WAY.format(count=most, all=count, moves="falls" if most == falls else "rises"), "notice")
 
 
 def _strongest(result: WordAttributions) -> str:

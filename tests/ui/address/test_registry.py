@@ -27,6 +27,7 @@ COMMANDS_ALONE = {
     ("sentences", "dimensions"): "the page draws powers of two, and the dimensions that the model names",
     ("sentences", "outside"): "the page reads the vectors from a file",
     ("heads", "product"): "the page compares the projection of the matrix",
+    ("causes", "removed_heads"): "the page lists the heads by name",
     ("words", "position"): "the page says target_at, as for every target at a position",
     **{
         (page, "layer"): "the page says after which layer, the command which entry of the hidden states"

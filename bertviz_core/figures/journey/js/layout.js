@@ -118,8 +118,8 @@ function insideOf(box, body, heads, isEmbeddings, top) {
     if (size > best.size) best = { size, columns };
   }
   const left = box.x + 16;
-  const ribbonLeft = left + wide + (isEmbeddings ? 0 : 74), ribbonRight = box.x + box.w - 16;
-  return { heads: { x: left, y: top + 22, ...best }, ribbons: { x: ribbonLeft, w: ribbonRight - ribbonLeft } };
+  const ribbonLeft = left + wide + (isEmbeddings ? 0 : 74), room = box.x + box.w - 16 - ribbonLeft, names = room < 180 ? 0 : 62;
+  return { heads: { x: left, y: top + 22, ...best }, ribbons: { x: ribbonLeft + names, w: room - names, names } };
 }
 
 // On a phone one token runs from top to bottom: a row a stage.

@@ -157,7 +157,7 @@ function drawRibbons(view, svg, part) {
   for (const [name, share] of grey) {
     svg.append(el("path", { d: `M${left + 30} ${at + share * tall} H${right} V${at} H${left + 60} Z`, fill: look.neutral, stroke: look.paper, "stroke-width": 0.5, class: "ribbon rest", "data-share": share }));
     const others = `${name} ${fixed(share)}`, wide = textWidth(others) + 10;
-    if (ribbons.w > 150) svg.append(el("rect", { x: right - wide, y: below, width: wide, height: 18, rx: 4, fill: look.paper, stroke: look.neutral }), label(view, others, right - 5, below + 14, { anchor: "end", fill: look.muted }));
+    if (ribbons.w > 110) svg.append(el("rect", { x: right - wide, y: below, width: wide, height: 18, rx: 4, fill: look.paper, stroke: look.neutral }), label(view, others, right - 5, below + 14, { anchor: "end", fill: look.muted }));
     at += share * tall;
     below += 20;
   }
@@ -166,6 +166,7 @@ function drawRibbons(view, svg, part) {
   const middle = (key) => between(key, (shares.get(key) ?? 0) * tall), places = labelPlaces(view, middle, highest + 8);
   for (const [key, share] of shares) {
     const from = middle(key), y = places.get(key) ?? places.get(path.token); // of a piece of the same word
+    if (ribbons.names) svg.append(label(view, cut(wordAt(view, key), ribbons.names - 6, SIZE - 1), left - 64, y + 5, { anchor: "end", size: SIZE - 1, fill: look.muted }));
     svg.append(label(view, fixed(share), left - 20, y + 5, { anchor: "end", weight: share >= 0.1 ? 700 : 400 }), leader(view, left - 17, y, left - 2, from));
   }
 }

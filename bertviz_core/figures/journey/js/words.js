@@ -100,18 +100,18 @@ function strongestHead({ header, path, ribbon }, part) {
 // What the number at the end rests on most.
 function restsOn(header) {
   const { ending } = header;
-  const words = [], farthest = (values) => values.reduce((best, value, at) => (Math.abs(value) > Math.abs(values[best]) || !Number.isFinite(values[best]) ? at : best), 0);
+  const words = [], moves = (value) => `it ${value < 0 ? "falls" : "rises"} by ${fixed(Math.abs(value), 4)}.`, farthest = (values) => values.reduce((best, value, at) => (Math.abs(value) > Math.abs(values[best]) || !Number.isFinite(values[best]) ? at : best), 0);
   if (ending.layers) {
     const layer = farthest(ending.layers.values);
-    words.push(`Of all layers the number changes most without layer ${layer}: by ${fixed(ending.layers.values[layer], 4)}.`);
+    words.push(`Of all layers the number changes most without layer ${layer}: ${moves(ending.layers.values[layer])}`);
   }
   if (ending.heads) {
     const at = farthest(ending.heads.values.map((value) => (Number.isFinite(value) ? value : 0))), columns = ending.heads.shape[1];
-    words.push(`Of all heads, without head ${at % columns} of layer ${Math.floor(at / columns)}: by ${fixed(ending.heads.values[at], 4)}.`);
+    words.push(`Of all heads, without head ${at % columns} of layer ${Math.floor(at / columns)}: ${moves(ending.heads.values[at])}`);
   }
   if (ending.tokens) {
     const token = farthest(ending.tokens.values);
-    words.push(`Of all words, without “${ending.word}”${placed(header, token)}: by ${fixed(ending.tokens.values[token], 4)}.`);
+    words.push(`Of all words, without “${ending.word}”${placed(header, token)}: ${moves(ending.tokens.values[token])}`);
   }
   return words.join(" ");
 }
