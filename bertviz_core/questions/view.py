@@ -71,8 +71,6 @@ class Table:
     alt: str
     height: int = SCROLLED
     """Its most pixels."""
-    rows: int = 0
-    """Rows for which it keeps the place, where a control beside it chooses some of them; 0 for none but its own."""
     first: int | None = None
     """Pixels of the first column; None for a width by its cells."""
     formats: Mapping[str, str] = field(default_factory=dict)
@@ -83,6 +81,8 @@ class Table:
     """Its key, where a click on a row selects something."""
     opens: str = ""
     """Key of the number, from 1, that a click on a row sets."""
+    rows: int = 0
+    """Rows for which it keeps the place, where a control beside it chooses some of them; 0 for none but its own."""
 
 
 @dataclass(frozen=True, slots=True)

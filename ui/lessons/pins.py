@@ -47,8 +47,8 @@ from ui.widgets.downloads import PPTX, DrawnFile, chosen_theme, show_drawing, st
 from ui.widgets.heading import restore_texts
 from ui.widgets.models import current_view, reads_text
 
-STORED = "pinned_views"
-"""Session key: the pinned views."""
+STORED, LATEST = "pinned_views", "pinned_latest"
+"""Session keys: the pinned views, and the list that holds them."""
 FILE = "pinned_file_text"
 """Session key: the lesson of the pinned views as a file; "" for none."""
 UNTITLED = "My lesson"
@@ -173,6 +173,15 @@ def store_pinned_views(views: PinnedViews) -> None:
         remove_session_lesson(PINNED)
     session.store(STORED, views)
     session.store(FILE, file)
+    latest_views()[:] = [views]
+
+
+def latest_views() -> list[PinnedViews]:
+    """The pinned views alone in a list, for a file that is made beyond the session's own thread."""
+    if session.stored(LATEST) is None:
+        session.store(LATEST, [pinned_views()])
+    latest: list[PinnedViews] = session.stored(LATEST)
+    return latest
 
 
 def tab_texts() -> dict[str, str]:

@@ -167,7 +167,7 @@ def _label(row: ModuleRow, folded: bool, room: float) -> str:
     times = f"{row.repeats} x " if row.repeats > 1 else ""
     name, more = f"({row.name}): " if row.name else "", "(…)" if folded else ""
     before = text_width(name + more, TEXT_SIZE) + BOLD * text_width(times, TEXT_SIZE)
-    without_last = LAST_KEYWORD.sub(")", row.head)
+    without_last = LAST_KEYWORD.sub(", …)", row.head)
     for words in (row.class_name if row.closes else row.head, without_last, row.class_name):
         if before + text_width(words, TEXT_SIZE) <= room:
             return f"{escape(name)}<b>{escape(times)}</b>{escape(words)}{more}"

@@ -2,6 +2,10 @@
 // session is answered once, if the tab has stored other texts; then the tab stores the texts of the session.
 let answeredVisit = null;
 
+// Escape closes a panel: what was typed in it is applied first, as a click outside does.
+const OWN_FIELD = "[data-testid=stPopoverBody] :is(input:not([role=combobox]), textarea)";
+window.addEventListener("keydown", ({ key, target }) => key === "Escape" && target.matches?.(OWN_FIELD) && target.blur(), true);
+
 export default function ({ data, parentElement, setTriggerValue }) {
   parentElement.hidden = true;
   const { texts, visit, always_answer: alwaysAnswer } = data;
