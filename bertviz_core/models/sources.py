@@ -30,6 +30,7 @@ from bertviz_core.isolation.regular_files import (
     local_folder,
     local_names,
     present,
+    saved_checkpoints,
 )
 from bertviz_core.isolation.sanitized.entries import check_entries
 from bertviz_core.models import catalog
@@ -392,7 +393,9 @@ def folder_source(
     elif present(inside, CONFIG_FILE):
         config = translated(name, read_json(inside, CONFIG_FILE), lambda: _tensor_names(inside))
     else:
-        raise CheckpointError(no_model_folder(folder))
+        error = CheckpointError(no_model_folder(folder))
+        error.suggestion = next((f"{name}/{each}" for each in saved_checkpoints(folder)), "")
+        raise error
     settings = settings or Settings.from_environment()
     check_config(name, config, settings)
     source = ModelSource(

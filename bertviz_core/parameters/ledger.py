@@ -256,10 +256,13 @@ def source_ledger(source: ModelSource, settings: Settings, task: str | None = No
     """The ledger of a model, from its header if available, otherwise from its config.
 
     Args:
-        task: build the class of this task from the config; None for the content of the checkpoint.
+        task: build the class of this task from the config; None for the content of the checkpoint, which that of an
+            adapter's own class is, too.
     """
-    if task is None and source.adapter is not None and source.folder is not None and source.has_weights:
-        return adapter_ledger(source, source.adapter, settings)
+    if source.adapter is not None and source.folder is not None and source.has_weights:
+        own = adapter_ledger(source, source.adapter, settings)
+        if task is None or config_ledger(source.name, source.config, task).architecture == own.architecture:
+            return own
     if task is None and source.has_weights and source.folder is not None:
         return stored_ledger(source.name, source.config, encoder_header(source.folder), source.folder)
     if task is None and source.kind == "hub" and source.hub_id is not None:

@@ -169,8 +169,9 @@ def test_the_checkpoints_of_a_run_are_offered_the_newest_first(settings: Setting
     assert local_names(settings) == tuple(f"run/checkpoint-{step}" for step in (100, 40, 20))
     assert resolve("run/checkpoint-40", settings).has_weights
     assert {offer.name for offer in offers(settings) if offer.readiness == "ready"} >= set(local_names(settings))
-    with pytest.raises(CheckpointError, match=r"it is a training run; .* such as run/checkpoint-100,"):
+    with pytest.raises(CheckpointError, match=r"it is a training run; .* such as run/checkpoint-100,") as told:
         resolve("run", settings)
+    assert told.value.suggestion == "run/checkpoint-100"
 
 
 def test_a_folder_whose_name_cannot_be_shown_is_not_offered(settings: Settings) -> None:

@@ -47,7 +47,7 @@ HALF, NEAR, ROUND = 0.5, 0.01, 1e-6
 NAMES = 0.32
 """Maximum share of the width for class names."""
 SAYS: dict[Scoring, str] = {
-    "softmax": "probability (softmax: all together make 1)",
+    "softmax": "probability (softmax, sum 1)",
     "sigmoid": "probability of each class by itself (sigmoid)",
     "number": "value (a regression: no probability)",
 }

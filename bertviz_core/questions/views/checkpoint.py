@@ -244,7 +244,8 @@ def _reported(opened: Opened, answer: Answer[LoadReport]) -> Iterator[Part]:
     yield Metrics([Metric(label, value, texts.HELP[label]) for label, value in values.items()])
     yield Section((KEY_STATUS, KEY_SEARCH), partial(_keys, report))
     read = bytes_text(report.header_nbytes) if report.header_nbytes else "the headers only, from the Hub"
-    stored = f"Stored: {report.stored_tensors:,} tensors, {bytes_text(report.stored_nbytes)}."
+    what = "Stored" if opened.source.adapter is None else "With the adapter merged"
+    stored = f"{what}: {report.stored_tensors:,} tensors, {bytes_text(report.stored_nbytes)}."
     yield Text(f"{stored} Read for this: {read}.", "caption")
 
 

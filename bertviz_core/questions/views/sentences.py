@@ -351,7 +351,7 @@ def pair_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         explanation=texts.PAIR,
         code=texts.pair_code(opened, sentence_plan(opened, options), both),
     )
-    top = [Text("**Largest contributions of token pairs**")]
+    top = [Text("**Largest contributions of token pairs**, without special tokens")]
     by_words = [Text("**Contribution of each word**")]
     yield Columns(
         "pair",

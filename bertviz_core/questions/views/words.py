@@ -114,8 +114,9 @@ ONE_WAY = (
     "The number {moves} without {count} of {all} words: much of that may be the mask in their place rather than what "
     "is missing. Compare with **nothing** in their place, under **Change**."
 )
-MOST_WORDS, LEAST_WORDS = 0.8, 5
-"""Share of the words that move a number the same way, from which the mask is suspected; fewest words for that."""
+MOST_WORDS, ALIKE, LEAST_WORDS = 0.8, 0.4, 5
+"""From where the mask is suspected: share of the words that move a number the same way, their median share over the
+largest; and the number of words."""
 CURVES_READ = (
     "Strong words make the curve fall fast where they are replaced, and rise fast where only they are kept. A curve in "
     "the middle of the grey band is no better than words chosen at random; in a text of few words some of the 20 "
@@ -250,10 +251,11 @@ def _totals(result: WordAttributions) -> Iterator[Part]:
 
 
 def _one_way(result: WordAttributions, masked: bool) -> Iterator[Part]:
-    """That the mask may be what moves the number, where almost all words move it the same way."""
+    """That the mask may be what moves the number, where almost all words move it the same way, and alike."""
     count, falls = len(result.shares), int((result.shares > 0).sum())
     most = max(falls, int((result.shares < 0).sum()))
-    if masked and count >= LEAST_WORDS and most >= MOST_WORDS * count:
+    sizes = np.abs(result.shares)
+    if masked and count >= LEAST_WORDS and most >= MOST_WORDS * count and np.median(sizes) >= ALIKE * sizes.max():
         yield Text(ONE_WAY.format(count=most, all=count, moves="falls" if most == falls else "rises"), "notice")
 
 

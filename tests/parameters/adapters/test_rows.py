@@ -64,6 +64,7 @@ def test_a_matrix_is_followed_by_its_update(settings: Settings) -> None:
     assert [row.layer for row in rows[at + 1 : at + 3]] == [1, 1]
     trained = {row.name for row in rows if row.trainable}
     assert len(trained) == 2 * LAYERS + 2
+    assert source_ledger(resolve("adapter", settings), settings, "sequence-classification").parameters == rows
     assert {name for name in trained if "lora" not in name} == {"classifier.weight", "classifier.bias"}
 
 
