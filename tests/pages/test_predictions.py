@@ -291,3 +291,24 @@ def test_a_head_that_gives_a_number_is_not_said_in_words_of_classes(models_dir: 
     at = opened("words", model="number", view="Classes")
     assert "raises it most of all words" in page_text(at)
     assert "class" not in page_text(at)
+
+
+def test_a_reader_names_the_classes_of_a_head_that_has_no_names(models_dir: Path) -> None:
+    """As Trainer saves it without id2label: the file says positive, the head LABEL_1."""
+    save_tiny_head("bert", "sequence-classification", models_dir / "nameless", num_labels=2)
+    gold = ["positive", "negative", "positive", "positive"]
+    at = opened("predictions", model="nameless", view="Several texts")
+    lines = [f"{label}\tmy pet python {place}" for place, label in enumerate(gold)]
+    at.text_area(key="many_texts").set_value("\n".join(lines)).run()
+    assert any("say under **Name the classes** which is which" in each.value for each in at.warning)
+    at.selectbox(key="LABEL_1_is").set_value("positive").run()
+    assert not at.warning
+    (table,) = [each.value for each in at.dataframe if "right" in each.value]
+    assert set(table["gold label"]) <= {"LABEL_0", "LABEL_1"}
+    at.selectbox(key="many_shown").set_value("all").run()
+    (table,) = [each.value for each in at.dataframe if "right" in each.value]
+    assert list(table["gold label"]) == [{"positive": "LABEL_1", "negative": "LABEL_0"}[label] for label in gold]
+    right = (table["gold label"] == table["answer"]).to_numpy()
+    assert list(table["right"]) == ["yes" if each else "no" for each in right]
+    assert f"accuracy **{right.mean():.1%}**" in page_text(at)
+    assert "'positive' is LABEL_1, 'negative' is LABEL_0" in page_text(at)

@@ -50,7 +50,18 @@ from ui.widgets.figure_block import file_name, table_height
 from ui.widgets.models import bundled_instead, choose_model, ready, state_select
 from ui.widgets.run_model import answer
 from ui.widgets.target_controls import session_probe
-from ui.widgets.uploads import BOX, SOURCES, TYPED_LIST, ListFile, content, labelled_texts, text_list, wait_for_file
+from ui.widgets.uploads import (
+    BOX,
+    NAME_CLASSES,
+    SOURCES,
+    TYPED_LIST,
+    ListFile,
+    are_nameless,
+    content,
+    labelled_texts,
+    text_list,
+    wait_for_file,
+)
 
 WIDTH = 170
 PROBE_FILE = ListFile("probe", "A probe that was saved here")
@@ -345,7 +356,7 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
     offer_classifier(heads.tasks)  # above the question whether a probe is to be trained
     chosen = chosen_probe(opened, ask, row) if answered_by == answered.PROBE else None
     with place:
-        classes = chosen.probe.classes if chosen else reading.config_classes(opened.source.config)
+        classes = chosen.probe.classes if chosen else _classes(opened, answered_by)
         listed = text_list(answered_by, classes, mask_text(opened.tokenizer), options.pair)
     if listed is None:
         wait_for_file("Texts")
@@ -362,7 +373,8 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
     try:
         scores = None if listed.gold is None else questions.scored_texts(known, listed.gold, opened.name)
     except TextError as error:  # the answers are shown without their scores
-        yield Text(escape_markdown(str(error)), "warning")
+        hint = f" Or say under **{NAME_CLASSES}** which is which." if are_nameless(classes) else ""
+        yield Text(f"{escape_markdown(str(error))}{hint}", "warning")
     if scores is not None:
         yield from answered.confusion_parts(scores, opened.name)
         shown = _shown(predictions, scores.result)
@@ -373,6 +385,12 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
     # The page has shown those of the heads above.
     yield Notices([each for each in (*notices, *predictions.notices) if each not in heads.notices], "caption")
     yield Explained("predictions_several", texts.SEVERAL_TEXTS, library_lines(questions.text_answers, opened, of))
+
+
+def _classes(opened: SharedModel, task: str | None) -> tuple[str, ...]:
+    """Classes of a head; those that transformers takes for granted where the config names none."""
+    named = reading.config_classes(opened.source.config)
+    return named or (("LABEL_0", "LABEL_1") if task == EXAMPLE_TASK else ())
 
 
 def calibration_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part]:
@@ -395,7 +413,7 @@ def calibration_view(opened: SharedModel, ask: Ask, options: Options) -> Iterato
                 chosen = with_controls((POOLING, STATE), opened, chosen)
             chosen = replace(chosen, values={**chosen.values, questions.SEED.key: str(seed)})
         else:
-            listed = text_list(task or "", reading.config_classes(of.source.config), "", options.pair)
+            listed = text_list(task or "", _classes(of, task), "", options.pair)
     if listed is None:
         wait_for_file("Texts")
         end_page()

@@ -14,6 +14,7 @@ import streamlit as st
 from bertviz_core.errors import TextError
 from bertviz_core.models.catalog import EXAMPLE_RUN, TEXTS_FILE, example_texts
 from bertviz_core.predictions.probing import reading
+from bertviz_core.predictions.probing.gold import label_places
 from bertviz_core.predictions.probing.results import LabelledTexts
 from bertviz_core.questions.parameters import Param
 from bertviz_core.questions.predictions import labelled_texts as questions
@@ -27,7 +28,7 @@ from bertviz_core.sentences.two_models import SECOND_COLUMNS, usual_column
 from bertviz_core.tables.decoding import decoded, file_bytes
 from bertviz_core.tables.typeset import csv_text
 from bertviz_core.tables.vectors import VectorFile
-from bertviz_core.text import escape_controls, escape_markdown, repair_surrogates
+from bertviz_core.text import escape_controls, escape_markdown, quoted, repair_surrogates
 from ui.address.widgets import choice, keep_among, whole
 from ui.cache.figures import cached_by_bytes
 from ui.cache.shared_model import SharedModel
@@ -407,6 +408,8 @@ def _from_file(check: reading.Check) -> LabelledTexts | None:
 COLUMNS, OF_PAIRS = ("gold_column", "second_column"), ("question-answering", "next-sentence")
 """Keys of the columns of an uploaded table; tasks that need a second text, without such a column that of the page."""
 MANY_FILE = ListFile("many", source=questions.TEXTS_FROM)
+NAME_CLASSES, MOST_NAMED = "Name the classes", 10
+"""Button with the classes of a head that has no names for them; most such classes."""
 TOPICS = (
     "sport\tThe match was called off at half-time.\n"
     "weather\tA warm wind melted the snow.\n"
@@ -442,11 +445,35 @@ def text_list(answered_by: str, classes: Sequence[str], mask: str, pair: str | N
     )
     columns = (*COLUMNS, *(["none: the second text of the page"] if answered_by in OF_PAIRS else []))
     listed = text_panel(questions.TEXTS_FROM, "many_box", MANY_FILE, words, columns, own)
+    listed = listed and _as_classes(listed, classes)
     if listed is None or not pair or listed.pairs is not None:
         return listed
     if answered_by in OF_PAIRS:
         return replace(listed, pairs=(pair,) * len(listed.texts))
     return replace(listed, notices=(*listed.notices, texts.PAIR_NOT_READ))
+
+
+def are_nameless(classes: Sequence[str]) -> bool:
+    """Whether a head has no names of its own for its classes, which transformers then numbers."""
+    return 1 < len(classes) <= MOST_NAMED and all(f"LABEL_{at}" == name for at, name in enumerate(classes))
+
+
+def _as_classes(listed: TextList, classes: Sequence[str]) -> TextList:
+    """The list with its gold labels as classes, where those have no names and the reader says which is which."""
+    labels = sorted({label for each in listed.gold or () if (label := each.strip())})
+    if not labels or not are_nameless(classes) or len(labels) > len(classes) or label_places(labels, classes):
+        return listed
+    with st.popover(NAME_CLASSES, icon=":material/label:", key="named_box"):
+        said = {name: column_select(f"{name} is", f"{name}_is", labels, "", "not said") for name in classes}
+    named = {label: name for name, label in said.items() if label}
+    if len(named) == 1 and len(classes) == len(labels) == 2:  # the other class is the other label
+        (one,), (name,) = named, named.values()
+        named |= {label: other for label in labels for other in classes if label != one and other != name}
+    if not named:
+        return listed
+    words = ", ".join(f"{quoted(label, 40)} is {name}" for label, name in named.items())
+    gold = tuple(named.get(each.strip(), each) for each in listed.gold or ())
+    return replace(listed, gold=gold, notices=(*listed.notices, f"The classes are named by you: {words}."))
 
 
 def _typed_texts(answered_by: str, classes: Sequence[str], mask: str) -> answered.TextList:
