@@ -117,7 +117,7 @@ COMMANDS: Mapping[str, Command] = {
         "attributions", "Print how much a number of the model changes without each head, feed-forward block and layer."
     ),
     "words": Command("attributions", "Print what each word of a text adds to a number of the model."),
-    "word-pairs": Command("attributions", "Print what every pair of tokens adds to the cosine of two texts."),
+    "word-pairs": Command("attributions", "Print what pairs of tokens add to a cosine, compared with texts of masks."),
     "corpus": Command("corpus", "Many texts and their vectors in a folder."),
     "figure": Command("figure", "Write the figure of a page as the dashboard draws it, or its table."),
     "table": Command("figure", "Print the numbers of the figure of a page, as the table there."),

@@ -84,6 +84,6 @@ def word_pairs(
     from_layer: FromLayerOption = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Print what every pair of tokens adds to the cosine of two texts."""
+    """Print what pairs of tokens add to a cosine, compared with texts of masks."""
     answer = pair_attributions(opened_model(model), Options((text,), pair, values={LAYER.key: str(from_layer)}))
     show(WORD_PAIRS, answer.result, answer.notices, as_json)

@@ -6,7 +6,7 @@ Covers `ui/server/frame.css`, `ui/views/*/*.py`.
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from bertviz_core.figures.pages import PAGES
 from tests.browser.conftest import until
@@ -134,3 +134,23 @@ def test_nothing_moves_at_a_switch_of_view(page: Page, server: str) -> None:
         expect(page.get_by_text("Keys" if view == "Load report" else "Of each tensor").first).to_be_visible()
     assert page.evaluate("moved") <= 0.05
     assert not [each for each in loaded if "/Html." in each]  # what is loaded first hides a view too late
+
+
+@pytest.mark.slow
+def test_a_tap_beside_the_open_menu_of_a_phone_closes_it_and_presses_nothing(browser: Browser, server: str) -> None:
+    phone = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = phone.new_page()
+    page.goto(server)
+    until(page, SETTLED)
+    page.get_by_test_id("stExpandSidebarButton").tap()
+    menu = page.get_by_test_id("stSidebar")
+    expect(menu).to_have_attribute("data-collapsed", "false")
+    below = page.locator(".journey [data-name^='Open layer']").first.bounding_box()
+    assert below is not None
+    page.evaluate(
+        "addEventListener('click', ({ target }) => { window.pressed ||= Boolean(target.closest('.stMain')); }, true)"
+    )
+    page.touchscreen.tap(below["x"] + below["width"] - 8, below["y"] + 8)
+    expect(menu).to_have_attribute("data-collapsed", "true")
+    assert not page.evaluate("window.pressed")
+    phone.close()

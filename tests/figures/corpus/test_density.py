@@ -58,7 +58,7 @@ def test_every_value_has_its_cells_and_its_count(points: Any) -> None:
     values = ColumnValues(("left <b>", "right"), codes)
     density = map_density(points, whole_window(points), values, across=12, down=9)
     spec = corpus_map_figure(placed(points), density, "side", "mine")
-    assert spec.title == "Map of 900 rows, side of most rows of each cell — mine"
+    assert spec.title == "Map of 900 rows, side of most rows of each cell — corpus mine"
     figure = spec.drawn(theme_named("light"))
     drawn = [np.asarray(trace.z) for trace in figure.data if trace.type == "heatmap"]
     assert density.majority is not None

@@ -21,7 +21,7 @@ def test_bars_count_the_groups_of_each_size(theme: str) -> None:
     (bars,) = spec.drawn(theme_named(theme)).data
     assert dict(zip(bars.x, np.asarray(bars.y).tolist(), strict=True)) == {"2": 3, "3": 2, "5": 1}
     assert list(bars.customdata) == ["3 groups", "2 groups", "1 group"]
-    assert spec.title == "Near duplicates, cosine ≥ 0.9: 6 groups — mine"
+    assert spec.title == "Near duplicates, cosine ≥ 0.9: 6 groups — corpus mine"
     assert "17 of 100 rows, 5 in the largest" in spec.alt
 
 
