@@ -310,17 +310,17 @@ def removal_lines(curves: Sequence[AblationCurve], title: str, theme: Theme) -> 
     return even_axes(figure.update_yaxes(title=curves[0].unit), theme)
 
 
-def _joint_frame(joint_removal: JointAblation) -> "pd.DataFrame":
+def _joint_frame(joint_ablation: JointAblation) -> "pd.DataFrame":
     """The effect of each head alone, their sum, and the effect of all together."""
-    names = [head_name(layer, head) for layer, head in joint_removal.places.tolist()]
-    effects = [*joint_removal.single.astype(float).tolist(), joint_removal.total, joint_removal.joint]
+    names = [head_name(layer, head) for layer, head in joint_ablation.places.tolist()]
+    effects = [*joint_ablation.single.astype(float).tolist(), joint_ablation.total, joint_ablation.joint]
     return pd.DataFrame({"removed": [*names, "sum of these", "all together"], "effect": effects})
 
 
 @figure("joint-ablation", "causes_joint_ablation", table=_joint_frame)
-def joint_ablation_figure(joint_removal: JointAblation) -> FigureSpec:
+def joint_ablation_figure(joint_ablation: JointAblation) -> FigureSpec:
     """Heads of one's choice, removed alone and all together (TEXT --set removed_heads=LAYER.HEAD,LAYER.HEAD)."""
-    removal, frame = joint_removal, _joint_frame(joint_removal)
+    removal, frame = joint_ablation, _joint_frame(joint_ablation)
     title = f"Change of the {removal.title}: heads {KIND_WORDS[removal.kind]} alone and together"
     pairs = zip(frame["removed"].tolist(), frame["effect"].tolist(), strict=True)
     phrases = ", ".join(f"{name} {decimals(effect)}" for name, effect in pairs)

@@ -91,7 +91,7 @@ def without_gold(predictions: TextPredictions, scores: GoldScores) -> str:
     labels, classes = dict.fromkeys(scores.gold[at] for at in scores.compared.tolist()), predictions.labels
     if predictions.are_label_sets:
         classes = predictions.outputs
-        if any(places is not None for places in label_sets(list(labels), classes)):
+        if NO_LABEL in labels or any(places is not None for places in label_sets(list(labels), classes)):
             return ""
     elif not classes or labels.keys() & set(classes):
         return ""

@@ -185,7 +185,8 @@ class GoldScores(Noticed):
     def macro_f1(self) -> float:
         """Mean F1 of the classes that occur among gold labels or answers; of a multi-label head, of its labels."""
         if self.label_f1 is not None:
-            return float(np.nanmean(self.label_f1))
+            occurring = self.label_f1[~np.isnan(self.label_f1)]
+            return float(occurring.mean()) if len(occurring) else 0.0
         present = self.confusion.sum(axis=0) + self.confusion.sum(axis=1) > 0
         return float(self.f1[present].mean())
 

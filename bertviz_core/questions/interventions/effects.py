@@ -190,7 +190,7 @@ def joint_ablation(opened: Opened, options: Options, job: Job[JointAblation]) ->
     number, means = target(opened, options), means_in_place(opened, options, job)
     runs = InterventionRuns(number.result, opened.settings.max_batch_bytes)
     removal = joint_of(runs, removed_places(options), means)
-    return number.of(removal, joint_removal=removal)
+    return number.of(removal, joint_ablation=removal)
 
 
 def removed_places(options: Options) -> tuple[Place, ...]:

@@ -160,6 +160,9 @@ def test_the_order_and_the_writing_of_gold_labels_do_not_make_a_mistake(cell: st
     scores = gold_scores(answers, [cell, "[]"])
     assert (scores.accuracy, scores.gold) == (1, ("NEGATIVE, POSITIVE", "no label"))
     assert without_gold(answers, scores) == ""
+    bare = sets_of(np.zeros((2, 3), dtype=bool))
+    nothing = gold_scores(bare, ["none", "[]"])
+    assert (nothing.accuracy, nothing.macro_f1, without_gold(bare, nothing)) == (1, 0, "")  # no label, so no F1
     wrong = gold_scores(answers, ["angry", "sad"])
     assert (wrong.accuracy, wrong.macro_f1) == (0, 0)
     assert "No gold label ('angry', 'sad') is a class" in without_gold(answers, wrong)
