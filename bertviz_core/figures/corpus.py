@@ -375,7 +375,7 @@ def hits_frame(corpus_hits: CorpusHits) -> "pd.DataFrame":
 def hits_figure(corpus_hits: CorpusHits) -> FigureSpec:
     """Rows of a corpus nearest to a query (FOLDER 'TEXT')."""
     near = quoted(corpus_hits.query, LONGEST_QUERY)
-    title = f"Nearest to {near} among {counted(corpus_hits.searched, 'row')} — {corpus_hits.corpus}"
+    title = f"Nearest to {near} among {counted(corpus_hits.searched, 'row')} — corpus {corpus_hits.corpus}"
     listed = ", ".join(f"row {hit.row} {hit.score:.4f}" for hit in corpus_hits.hits[:HITS_DRAWN]) or "none"
     way = "Every row compared" if corpus_hits.recall is None else f"By an index, recall {corpus_hits.recall:.1%}"
     whole = quoted(corpus_hits.query, 200)

@@ -28,7 +28,7 @@ def test_bars_are_the_cosines(theme: str, count: int) -> None:
 
 def test_the_words_name_query_filter_and_recall() -> None:
     spec = hits_figure(hits(2))
-    assert spec.title == "Nearest to 'a <i>query</i>' among 90 rows — mine"
+    assert spec.title == "Nearest to 'a <i>query</i>' among 90 rows — corpus mine"
     assert "row 0 0.9000, row 7 0.8900" in spec.alt
     assert "Every row compared" in spec.caption
     filtered = CorpusHits("q", "mine", "tiny", (), "index", "kind=a", 5, 90, 0.97, 0.01)
