@@ -59,7 +59,9 @@ MOVED = """() => {
 }"""
 """Sums how far what is seen moves."""
 CONTROLS = "button, a, input, canvas, svg, [role=slider], [role=radio]"
-BESIDE = f"""() => [...document.querySelectorAll(".stMain :is({CONTROLS}):not(.stDataFrame *)")].filter((each) => {{
+SCROLLED = ".stDataFrame *, .stMultiSelect *"
+"""What is scrolled within its own box."""
+BESIDE = f"""() => [...document.querySelectorAll(".stMain :is({CONTROLS}):not({SCROLLED})")].filter((each) => {{
   const {{left, right, width}} = each.getBoundingClientRect();
   return width && (left < -1 || right > innerWidth + 1) && each.checkVisibility({{visibilityProperty: true}});
 }}).map((each) => each.outerHTML.slice(0, 200))"""

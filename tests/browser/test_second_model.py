@@ -100,4 +100,5 @@ def test_a_click_on_the_map_of_changes_opens_that_head(page: Page, server: str) 
     page.mouse.click(*spot)
     expect(page.get_by_role("spinbutton", name="Head")).to_have_value("10")
     expect(page).to_have_url(re.compile(r"(?=.*\blayer=4)(?=.*\bhead=10)"))
+    page.locator(".st-key-attention_compared").scroll_into_view_if_needed()  # a chart is drawn where it is in sight
     expect(page.locator(".st-key-attention_compared")).to_contain_text("layer 4, head 10")

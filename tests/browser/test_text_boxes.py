@@ -137,7 +137,7 @@ NEEDED = {
     **dict.fromkeys(("query", "ranking", "late-interaction", "three-heads"), ("query_sentence", "What is attention?")),
     "word": ("word", WORD),
     "removal": ("count", "2"),
-    "joint-ablation": ("removed_heads", "0.1,2.0"),
+    "joint-ablation": ("removed_heads", "0.1,1.0"),
     "word-swaps": ("word_pairs", "is / is not"),
     "corpus-probe": ("probe_labels", "topic"),
     "training-scores": ("with_gold", "true"),

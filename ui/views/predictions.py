@@ -101,16 +101,16 @@ def train_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part
     )
 
 
-def chosen_probe(opened: SharedModel, ask: Ask, row: DeltaGenerator) -> ChosenProbe:
+def chosen_probe(opened: SharedModel, ask: Ask, row: DeltaGenerator, texts: str = "Texts") -> ChosenProbe:
     """Return the current probe, from a file or fitted to the labelled texts, and keep it as a target of other pages."""
-    chosen = _read_or_fitted(opened, ask, row)
+    chosen = _read_or_fitted(opened, ask, row, texts)
     store(TRAINED_PROBE, chosen.probe)
     return chosen
 
 
-def _read_or_fitted(opened: SharedModel, ask: Ask, row: DeltaGenerator) -> ChosenProbe:
+def _read_or_fitted(opened: SharedModel, ask: Ask, row: DeltaGenerator, texts: str) -> ChosenProbe:
     with row:
-        labelled, seed = labelled_texts(opened)
+        labelled, seed = labelled_texts(opened, label=texts)
         model, first = opened.loaded, edge_tokens(opened.tokenizer).first
         pooling = select(
             questions.POOLING,
@@ -130,7 +130,7 @@ def _read_or_fitted(opened: SharedModel, ask: Ask, row: DeltaGenerator) -> Chose
         check_model(saved, model)
         return ChosenProbe(saved)
     if labelled is None:
-        wait_for_file("Texts")
+        wait_for_file(texts)
         end_page()
     missing = "Layers that are not done yet are missing."
     known = ask(questions.fitted_probes, questions.labelled_options(labelled, pooling, seed), (probe_figure, missing))
@@ -354,7 +354,7 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
         opened = SharedModel(instead)
         heads = whole_heads(opened)
     offer_classifier(heads.tasks)  # above the question whether a probe is to be trained
-    chosen = chosen_probe(opened, ask, row) if answered_by == answered.PROBE else None
+    chosen = chosen_probe(opened, ask, row, "Trained on") if answered_by == answered.PROBE else None
     with place:
         classes = chosen.probe.classes if chosen else _classes(opened, answered_by)
         listed = text_list(answered_by, classes, mask_text(opened.tokenizer), options.pair)

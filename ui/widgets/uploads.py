@@ -339,7 +339,9 @@ FIRST = (
 """Default list."""
 
 
-def labelled_texts(opened: SharedModel, check: reading.Check = reading.checked) -> tuple[LabelledTexts | None, int]:
+def labelled_texts(
+    opened: SharedModel, check: reading.Check = reading.checked, label: str = "Texts"
+) -> tuple[LabelledTexts | None, int]:
     """Return the checked labelled texts, None before an upload, and the seed, behind a button that opens them.
 
     By default they are those whose labels are the classes of the model's head, else the example set.
@@ -347,7 +349,7 @@ def labelled_texts(opened: SharedModel, check: reading.Check = reading.checked) 
     fitting = reading.fitting_set(reading.config_classes(opened.source.config))
     first = fitting.name if fitting is not None and fitting.name in SOURCES else SOURCES[0]
     sources = sorted(SOURCES, key=lambda each: each != first)
-    button = FILE.button("Texts", str(stored(questions.LABELLED.key, first)))
+    button = FILE.button(label, str(stored(questions.LABELLED.key, first)))
     with st.popover(button, icon=":material/label:", key="labelled_box"), st.container(width=BOX):
         source = choice(questions.LABELLED, questions.LABELLED.label, sources, label_visibility="collapsed")
         words = "Another seed cuts the texts into other parts and shuffles the labels of the control task differently."

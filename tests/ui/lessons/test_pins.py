@@ -23,6 +23,7 @@ from ui.lessons.pins import (
     MOST_PINS,
     UNTITLED,
     PinnedViews,
+    latest_views,
     pinned_views,
     store_pinned_views,
     tab_texts,
@@ -108,9 +109,11 @@ def test_a_text_too_long_for_a_lesson_is_one_sentence(title: str, note: str, sen
 
 def test_the_stored_list_is_a_lesson_of_the_session_and_its_file_has_the_same_steps() -> None:
     views = replace(pinned("no", "1e3: \U0001f40d"), title="Mine", author="Me", summary="All.", following="tokens")
+    latest = latest_views()
     store_pinned_views(views)
     lesson = open_lesson(PINNED)
     assert pinned_views() == views
+    assert latest == [views]  # a file that is made later has it
     assert lesson == views.lesson()
     assert (lesson.title, lesson.author, lesson.summary, lesson.following) == ("Mine", "Me", "All.", "tokens")
     assert parse_lesson(lesson_yaml(lesson).encode(), "pinned-views.yaml", sorted(PAGES)) == lesson

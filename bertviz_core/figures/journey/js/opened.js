@@ -82,7 +82,7 @@ function drawHeads(view, svg, stage) {
   }
   if (!part) return drawWaiting(view, svg, box.x + 16, box.y + 70);
   drawThumbnails(view, svg, part);
-  if (off.words) wrapped(off.words, inside.ribbons.w, 6).forEach((line, at) => svg.append(label(view, line, inside.ribbons.x, inside.heads.y + 18 + 20 * at, { className: "label off" })));
+  if (off.words) wrapped(off.words, inside.ribbons.w + inside.ribbons.names, 6).forEach((line, at) => svg.append(label(view, line, inside.ribbons.x - inside.ribbons.names, inside.heads.y + 18 + 20 * at, { className: "label off" })));
   else drawRibbons(view, svg, part);
   if (path.head !== null) return drawHead(view, svg, layer);
   drawLayerStrips(view, svg, part, layer);
@@ -166,7 +166,7 @@ function drawRibbons(view, svg, part) {
   const middle = (key) => between(key, (shares.get(key) ?? 0) * tall), places = labelPlaces(view, middle, highest + 8);
   for (const [key, share] of shares) {
     const from = middle(key), y = places.get(key) ?? places.get(path.token); // of a piece of the same word
-    if (ribbons.names) svg.append(label(view, cut(wordAt(view, key), ribbons.names - 6, SIZE - 1), left - 64, y + 5, { anchor: "end", size: SIZE - 1, fill: look.muted }));
+    if (ribbons.names) svg.append(label(view, cut(wordAt(view, key), ribbons.names - 6), left - 64, y + 5, { anchor: "end", fill: look.muted }));
     svg.append(label(view, fixed(share), left - 20, y + 5, { anchor: "end", weight: share >= 0.1 ? 700 : 400 }), leader(view, left - 17, y, left - 2, from));
   }
 }

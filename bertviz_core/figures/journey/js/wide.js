@@ -95,7 +95,7 @@ function drawTokens(view, svg) {
   header.labels.forEach((text, at) => {
     const lane = laneAt(view, at), chosen = at === path.token, height = Math.min(lane.h - (lane.h > 20 ? 6 : 2), 34);
     const rgb = effects ? colourAt(look.supporting, 0.5 + effects[at] / limit / 2) : channels(chosen ? look.neutral : look.paper);
-    const small = lane.h < 16, size = small ? 12 : SIZE, fresh = isNew(view, at);
+    const small = lane.h < 14.5, size = small ? 12 : SIZE, fresh = isNew(view, at);
     const node = el("g", {},
       el("rect", { x: 1, y: lane.mid - height / 2, width: fresh && small && !chosen ? 10 : plan.token.w - 2, height, rx: Math.min(5, height / 3), fill: css(rgb),
         stroke: chosen ? view.accent : fresh ? look.text : small ? "none" : look.neutral, "stroke-width": chosen ? 2 : 1, "stroke-dasharray": fresh ? "4 3" : null }),
