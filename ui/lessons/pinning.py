@@ -1,6 +1,6 @@
 """Pin the current view, and order, edit, download and present the pinned views."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -204,7 +204,8 @@ def _downloads(views: pins.PinnedViews) -> None:
         step_links([Place(lesson, 0).link("Present", main=True, present=True)], "pinned_present", "Present the views")
         # Made at the click, so with what was typed just before it, which applies it.
         made, latest = "application/yaml", pins.latest_views()
-        save_button("Download as a lesson", partial(_latest_lesson, latest), name, made, "pinned_lesson", icon=SAVE)
+        lesson_file = partial(lambda views: lesson_yaml(views[0].lesson()), latest)
+        save_button("Download as a lesson", lesson_file, name, made, "pinned_lesson", icon=SAVE)
         missing = pins.without_figures(views)
         if missing:
             pressed = st.button(
@@ -217,7 +218,7 @@ def _downloads(views: pins.PinnedViews) -> None:
                 pins.draw_missing()
                 st.rerun()
         label = "Download the report without them" if missing else "Download as a report"
-        make = partial(_latest_report, latest)
+        make = partial(lambda views: pins.pinned_report(views[0]), latest)
         save_button(label, make, f"{report}.html", "text/html", "pinned_report", icon=SAVE)
         pins.slides_button(views, f"{report}.pptx")
     if missing:
@@ -226,14 +227,6 @@ def _downloads(views: pins.PinnedViews) -> None:
             f"{counted(len(missing), 'view')} {'was' if one else 'were'} not drawn in this session yet, so a report "
             f"would lack {'its' if one else 'their'} figures. Make slides draws {'it' if one else 'them'} first."
         )
-
-
-def _latest_report(latest: Sequence[pins.PinnedViews]) -> bytes:
-    return pins.pinned_report(latest[0])
-
-
-def _latest_lesson(latest: Sequence[pins.PinnedViews]) -> str:
-    return lesson_yaml(latest[0].lesson())
 
 
 def _add_steps(lesson: Lesson) -> None:
