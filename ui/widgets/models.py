@@ -102,8 +102,8 @@ def _is_here(name: str) -> bool:
         resolve(name, replace(settings(), allow_hub=False))
     except ModelNotFoundError:
         return False
-    except BertvizError:  # it is there, and the page says what is wrong with it
-        return True
+    except BertvizError as error:  # it is there, and the page says what is wrong with it, but for a run of checkpoints
+        return not error.suggestion
     return True
 
 

@@ -77,6 +77,7 @@ def list_page() -> None:
         ("BERT-Base-Uncased", "BERT-Base-Uncased"),  # the catalogue knows it
         ("Splade", "splade-tiny"),
         ("negations/checkpoint-4", "negations/checkpoint-40"),
+        ("negations", "negations/checkpoint-80"),  # a run, of which no step is named
         ("google-bert/bert-base-uncased", "google-bert/bert-base-uncased"),
         ("nothing-begins-so", "nothing-begins-so"),
         ("all-MiniLM-L6-v2", "all-MiniLM-L6-v2"),
