@@ -2,6 +2,7 @@
 
 from itertools import groupby
 from pathlib import Path
+from typing import Literal
 
 import streamlit as st
 
@@ -36,7 +37,9 @@ REPORT = "report_open"
 """Key of the panel of the report."""
 FIGURE_ONLY = Path(__file__).parent / "server" / "figure_only.css"
 theme = theme_named(session.theme_name())
-st.set_page_config(page_title="Inside BERT", page_icon=mark(theme), layout="wide")
+# A phone that is held sideways is wide enough for the menu, but too low for the page beside it.
+menu: Literal["auto", "collapsed"] = "collapsed" if "Mobi" in st.context.headers.get("User-Agent", "") else "auto"
+st.set_page_config("Inside BERT", mark(theme), layout="wide", initial_sidebar_state=menu)
 if not st.context.is_embedded:
     st.logo(logo(theme), icon_image=mark(theme), size="large")
 

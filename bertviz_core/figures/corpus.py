@@ -138,8 +138,8 @@ BAR = 0.1
 """Width of a bar among few, as a share of its slot."""
 POWERS_FROM, ONE_BY_ONE = 50, 6
 """Number of groups of one size above which the axis is logarithmic; number up to which it has a tick for each."""
-DRAWN = 30
-"""Maximum number of drawn clusters; the table contains all."""
+DRAWN, FEWEST = 30, 7
+"""Maximum number of drawn clusters; the table contains all. Number up to which the picture has one height."""
 
 
 def group_sizes(sizes: Int[np.ndarray, " groups"], title: str, theme: Theme) -> go.Figure:
@@ -161,7 +161,7 @@ def cluster_bars(clusters: CorpusClusters, examples: Sequence[str], title: str, 
     """Draw the size of every cluster, largest at the top, with its most typical sentence."""
     count = min(len(clusters.sizes), DRAWN)
     sizes, texts = clusters.sizes[:count], list(examples[:count])
-    plot = (row := sentence_row(ROW, theme)) * max(count, 3)
+    plot = (row := sentence_row(ROW, theme)) * max(count, FEWEST)
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + plot))
     words = {"text": [f"{size:,}" for size in sizes.tolist()], "textposition": "outside", "cliponaxis": False}
     words |= {"textfont": {"size": TEXT_SIZE - 1}, "customdata": [sentence_text(text, HOVERED) for text in texts]}

@@ -156,3 +156,16 @@ def test_a_tap_beside_the_open_menu_of_a_phone_closes_it_and_presses_nothing(bro
     expect(menu).to_have_attribute("data-collapsed", "true")
     assert not page.evaluate("window.pressed")
     phone.close()
+
+
+@pytest.mark.slow
+def test_the_menu_of_a_phone_that_is_held_sideways_is_closed(browser: Browser, server: str) -> None:
+    phone = browser.new_context(viewport={"width": 844, "height": 390}, user_agent="Mozilla/5.0 (Android) Mobile")
+    page = phone.new_page()
+    page.goto(server)
+    until(page, SETTLED)
+    expect(page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "true")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.set_viewport_size({"width": 844, "height": 390})  # turned while it is open
+    expect(page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "true")
+    phone.close()

@@ -257,15 +257,14 @@ def duplicates_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterat
     for cosine in reversed(corpora.COSINES) if corpus.rows <= corpora.CONFIRM_ABOVE else ():
         if not len(groups.sizes) and float(cosine) < groups.threshold:
             chosen = replace(chosen, values={corpora.ALIKE.key: cosine})
-            answer = ask(corpora.duplicate_groups, chosen, so_far)
-            groups = answer.result
+        # Asked each time, also for what is known: what is below keeps its place on the page.
+        answer = ask(corpora.duplicate_groups, chosen, so_far)
+        groups = answer.result
     explained = Explained("corpus_duplicates", DUPLICATES, library_lines(corpora.duplicate_groups, opened, chosen))
     if not len(groups.sizes):
         yield Text(no_duplicates(groups, groups.threshold > float(corpora.COSINES[0])), "notice")
         yield explained
         return
-    if groups is not first:
-        yield Text(f"{no_duplicates(first, False)} The closest pairs are shown instead.", "caption")
     threshold, extra = f"{groups.threshold:g}", len(groups.rows) - len(groups.sizes)
     have = "has" if groups.pairs == 1 else "have"
     words = (
@@ -274,7 +273,10 @@ def duplicates_view(opened: CorpusSubject, ask: Ask, options: Options) -> Iterat
         f"Keeping one row of each group would leave out {counted(extra, 'row')}."
     )
     file = f"corpus near duplicates {threshold} {opened.name} {corpus.manifest.model}"
-    yield Figure.of(figures.duplicates_figure, answer, file, below=[Text(words)])
+    below = [Text(words)]
+    if groups is not first:  # below the picture, which keeps its place
+        below.insert(0, Text(f"{no_duplicates(first, False)} The closest pairs are shown instead.", "caption"))
+    yield Figure.of(figures.duplicates_figure, answer, file, below=below)
     yield Text("**The groups, the largest first**")
     yield Table(tables.groups_frame(corpus, groups), "The groups, the largest first", 240)
     listed = f"The {tables.MOST_GROUPS:,} largest are listed. " if len(groups.sizes) > tables.MOST_GROUPS else ""
