@@ -56,10 +56,10 @@ from ui.widgets.uploads import (
     SOURCES,
     TYPED_LIST,
     ListFile,
-    are_nameless,
     content,
     labelled_texts,
     text_list,
+    unnamed,
     wait_for_file,
 )
 
@@ -373,7 +373,7 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
     try:
         scores = None if listed.gold is None else questions.scored_texts(known, listed.gold, opened.name)
     except TextError as error:  # the answers are shown without their scores
-        hint = f" Or say under **{NAME_CLASSES}** which is which." if are_nameless(classes) else ""
+        hint = f" Or say under **{NAME_CLASSES}** which is which." if unnamed(listed.gold, classes) else ""
         yield Text(f"{escape_markdown(str(error))}{hint}", "warning")
     if scores is not None:
         yield from answered.confusion_parts(scores, opened.name)

@@ -455,15 +455,17 @@ def text_list(answered_by: str, classes: Sequence[str], mask: str, pair: str | N
     return replace(listed, notices=(*listed.notices, texts.PAIR_NOT_READ))
 
 
-def are_nameless(classes: Sequence[str]) -> bool:
-    """Whether a head has no names of its own for its classes, which transformers then numbers."""
-    return 1 < len(classes) <= MOST_NAMED and all(f"LABEL_{at}" == name for at, name in enumerate(classes))
+def unnamed(gold: Sequence[str] | None, classes: Sequence[str]) -> list[str]:
+    """The gold labels, where a head only numbers its classes, as transformers does, and none of them is a class."""
+    labels = sorted({label for each in gold or () if (label := each.strip())})
+    numbered = 1 < len(classes) <= MOST_NAMED and all(f"LABEL_{at}" == name for at, name in enumerate(classes))
+    return labels if numbered and len(labels) <= len(classes) and not label_places(labels, classes) else []
 
 
 def _as_classes(listed: TextList, classes: Sequence[str]) -> TextList:
     """The list with its gold labels as classes, where those have no names and the reader says which is which."""
-    labels = sorted({label for each in listed.gold or () if (label := each.strip())})
-    if not labels or not are_nameless(classes) or len(labels) > len(classes) or label_places(labels, classes):
+    labels = unnamed(listed.gold, classes)
+    if not labels:
         return listed
     with st.popover(NAME_CLASSES, icon=":material/label:", key="named_box"):
         said = {name: column_select(f"{name} is", f"{name}_is", labels, "", "not said") for name in classes}
