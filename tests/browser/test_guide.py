@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import until
 from tests.browser.test_journey import opened
@@ -138,16 +138,23 @@ def test_on_a_phone_the_note_stays_above_what_it_speaks_of_until_more_is_unfolde
 
 
 @pytest.mark.slow
-def test_on_a_phone_that_is_turned_the_note_scrolls_away_and_its_buttons_stay(page: Page, server: str) -> None:
-    page.set_viewport_size({"width": 844, "height": 390})
-    try:
-        page.goto(f"{server}/?lesson=your-text-through-the-model&step=3")
-        drawing = page.locator(".journey svg")
-        expect(page.locator(".lesson-card .note")).to_be_in_viewport(ratio=1)
-        drawing.evaluate("(each) => each.scrollIntoView()")
-        following = page.get_by_role("link", name="Next", exact=True)
-        expect(following).to_be_in_viewport(ratio=1)
-        expect(page.locator(".lesson-card .note")).not_to_be_in_viewport(ratio=0.2)
-        assert following.evaluate("(each) => each.getBoundingClientRect().top") < 90  # the rest is the drawing's
-    finally:
-        page.set_viewport_size({"width": 1400, "height": 900})
+@pytest.mark.parametrize(
+    ("step", "picture"),
+    [
+        ("lesson=your-text-through-the-model&step=4", "mean of the heads: where"),
+        ("lesson=your-text-through-the-model&step=10", "previous token"),
+        ("lesson=bert-from-the-outside-in&step=3", "Parameters of each layer"),
+    ],
+)
+def test_on_a_phone_that_is_turned_the_note_stands_beside_the_picture(
+    step: str, picture: str, server: str, browser: Browser
+) -> None:
+    phone = {"viewport": {"width": 844, "height": 390}, "user_agent": "Mozilla/5.0 (Android) Mobile"}
+    with browser.new_context(**phone, has_touch=True, is_mobile=True) as context:
+        page = context.new_page()
+        page.goto(f"{server}/?{step}")
+        note, part = page.locator(".lesson-card .note"), page.get_by_text(picture).first
+        for each in (part, note, page.get_by_role("link", name="Back", exact=True)):
+            expect(each).to_be_in_viewport(ratio=1)
+        edges = [each.evaluate("(each) => each.getBoundingClientRect().toJSON()") for each in (part, note)]
+        assert edges[0]["right"] <= edges[1]["left"]

@@ -291,7 +291,7 @@ def test_who_leaves_the_guide_has_page_and_models_of_before(page: Page, server: 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_model_without_classes_leads_to_the_example_with_one_click(page: Page, server: str) -> None:
-    page.goto(f"{server}/predictions?view=Several+texts&answered_by=probe")
+    page.goto(f"{server}/predictions?view=Several+texts&answered_by=probe&model=splade-tiny")
     page.get_by_role("button", name="Open it with negations.csv").click(timeout=COLD_MS)
     expect(page.locator(".st-key-predictions_confusion .main-svg").first).to_be_attached(timeout=RUN_MS)
     expect(page.get_by_text("Of 80 texts with a gold label")).to_be_visible()

@@ -353,7 +353,8 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
         no_head(heads, instead)
         opened = SharedModel(instead)
         heads = whole_heads(opened)
-    offer_classifier(heads.tasks)  # above the question whether a probe is to be trained
+    if not instead:  # else it is among those that can answer
+        offer_classifier(heads.tasks)  # above the question whether a probe is to be trained
     chosen = chosen_probe(opened, ask, row, "Trained on") if answered_by == answered.PROBE else None
     with place:
         classes = chosen.probe.classes if chosen else _classes(opened, answered_by)

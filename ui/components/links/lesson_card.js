@@ -1,7 +1,8 @@
 // The card of a step. It lies over nothing: unfolded it pushes the page down. At the Journey nothing is scrolled.
 const FIGURES = "[data-testid^=stBidiComponent]", SMALLEST_FIGURE = 100;
 const OPENED = ".stage, .journey .sheet"; // of the attention view the opened head, of the journey the drawing
-const PHONE = window.matchMedia("(max-width: 640px), (max-height: 500px)"); // here the note scrolls away (see lesson_card.css)
+const PHONE = window.matchMedia("(max-width: 640px)"); // here the note scrolls away (see lesson_card.css)
+const TURNED = window.matchMedia("(min-width: 641px) and (max-height: 500px)"); // a phone: the card is beside the page
 const UPRIGHT = window.matchMedia("(max-width: 640px) and (min-height: 700px)"); // but not above the Journey
 const LAYER = "[data-name^='Close ']", CELL = ".journey .asks"; // what is opened in the drawing
 const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"];
@@ -24,7 +25,7 @@ export default function ({ data, parentElement }) {
   if (other && PHONE.matches) card.closest(".stMain")?.scrollTo({ top: 0 }); // the note is read first
   Object.assign(card, { content, step });
   card.dataset.figure = data.figure;
-  card.classList.toggle("beside", data.beside);
+  card.atJourney = data.beside;
   card.classList.toggle("away", data.away !== "");
   card.onclick = (event) => {
     const opener = event.target.closest("button[data-opens]");
@@ -42,7 +43,7 @@ export default function ({ data, parentElement }) {
   if (other && document.activeElement === document.body) [...card.querySelectorAll(".row .ways .main")].at(-1)?.focus({ preventScroll: true });
   if (focused !== undefined) card.querySelector(`:is(a[href], button)[data-at="${focused}"]`)?.focus();
   card.leave?.();
-  const watches = data.beside ? UPRIGHT.matches : !PHONE.matches;
+  const watches = data.beside ? UPRIGHT.matches || TURNED.matches : !PHONE.matches;
   card.leave = watched(card, data, (other || card.reopened) && !data.again && watches);
   card.reopened = Boolean(data.again);  // the same step comes once more, with the whole address
   return () => leave(card);
@@ -138,8 +139,9 @@ function unfold(card, name) {
   label(card);
 }
 
-// Whether there is something to try; and the height of the card, below which the page goes on (see lesson_card.css).
+// Whether there is something to try; and where the page goes on, beside the card or below its height (see lesson_card.css).
 function label(card) {
+  card.classList.toggle("beside", card.atJourney || TURNED.matches);
   const button = card.querySelector("button[data-opens=more]");
   button.hidden = !card.querySelector(".more").hasChildNodes();
   button.textContent = card.open === "more" ? "Less" : "Try";
@@ -173,9 +175,11 @@ function watched(card, data, arrived) {
   };
 }
 
-// The opened part of the Journey stands below the card; without one the page is at its top.
+// The opened part of the Journey stands below the card; without one the page is at its top, or the drawing where little
+// of it would be seen.
 function bring(layer, card) {
-  if (layer) layer.scrollIntoView({ block: "start" });
+  const part = layer ?? (TURNED.matches ? document.querySelector(".st-key-journey") : undefined);
+  if (part) part.scrollIntoView({ block: "start" });
   else card.closest(".stMain")?.scrollTo({ top: 0 });
 }
 
