@@ -4,6 +4,7 @@ const OPEN = "[data-testid=stPopoverBody], [role=dialog], [role=listbox], [popov
 const OWN_ESCAPE = "input, textarea, select, canvas, [contenteditable], [role=combobox]";
 const FIGURES = "[data-chart], .st-key-attention_heads, .st-key-journey, .st-key-corpus_plane, .st-key-architecture_tree";
 const LARGER = 1.3, SMALLEST_FIGURE = 100, EDGE = 8, MOST_NOTE = 0.4; // of the window's height, title and note together
+const LOW = 500; // a phone that is turned
 
 export default function ({ parentElement }) {
   const link = parentElement.querySelector("a");
@@ -91,7 +92,7 @@ function fit(main, seen) {
   if (card) for (let size = 1; (card.style.setProperty("--note", size), card.offsetHeight > MOST_NOTE * innerHeight && size > 0.6); size -= 0.05);
   const head = card ?? main.querySelector(":has(> .st-key-page_title) + .stElementContainer");
   const top = Math.round(Math.max(head?.getBoundingClientRect().bottom ?? 0, 0)) + EDGE, room = innerHeight - top - EDGE;
-  const most = LARGER * (parseFloat(document.documentElement.style.getPropertyValue("--growth")) || 1);
+  const most = innerHeight <= LOW ? 1 : LARGER * (parseFloat(document.documentElement.style.getPropertyValue("--growth")) || 1);
   const chart = place.querySelector("[data-chart]"), high = parseFloat(chart?.style.height);
   const now = [innerWidth, innerHeight, room, high, most, Math.round(place.getBoundingClientRect().top)].join();
   if (place.matches(".st-key-journey")) {

@@ -141,7 +141,7 @@ function unfold(card, name) {
 
 // Whether there is something to try; and where the page goes on, beside the card or below its height (see lesson_card.css).
 function label(card) {
-  card.classList.toggle("beside", card.atJourney || TURNED.matches);
+  card.classList.toggle("beside", card.atJourney || (TURNED.matches && !card.presented));
   const button = card.querySelector("button[data-opens=more]");
   button.hidden = !card.querySelector(".more").hasChildNodes();
   button.textContent = card.open === "more" ? "Less" : "Try";
