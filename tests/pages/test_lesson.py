@@ -278,6 +278,26 @@ def test_a_question_has_an_answer_and_links_that_do_it(own: Path) -> None:
     assert at.text_area(key="text").value == "Mine."
 
 
+def test_the_way_back_to_a_step_without_a_text_leads_to_the_readers_own(own: Path) -> None:
+    (own / "mine.yaml").write_text(TRIED.replace("  text: Mine.\n", ""))
+    at = opened("tokens")
+    at.text_area(key="text").set_value("My own.").run()
+    seen = []
+    for names in (
+        {"lesson": "mine", "step": "1"},
+        {"token": "1", "try": "1"},
+        {"try": ""},
+        {"try": "1"},
+        {"step": "2", "try": ""},
+    ):
+        at.query_params.update(names)
+        if not names.get("try", "1"):
+            del at.query_params["try"]
+        at.run()
+        seen.append(at.text_area(key="text").value)
+    assert seen == ["My own.", "Yours.", "My own.", "Yours.", "Yours."]
+
+
 def test_a_link_of_a_question_opens_its_view_in_a_fresh_browser(own: Path) -> None:
     (own / "mine.yaml").write_text(TRIED)
     at = opened("overview", **{"lesson": "mine", "step": "1", "try": "2"})

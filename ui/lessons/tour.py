@@ -28,7 +28,7 @@ from ui.lessons.library import (
     session_lessons,
 )
 from ui.session import PRESENT, TOUR, is_presenting
-from ui.widgets.heading import apply_texts, page_pair, restore_texts
+from ui.widgets.heading import apply_texts, page_pair, restore_texts, take_texts_back
 
 KEYS = ("text", "pair", "sentences")
 
@@ -141,7 +141,10 @@ def follow_address(here: str, pages: Pages) -> str:
         st.switch_page(pages[place.view.page], query_params=[*place.query(), *place.carried_values(), *typed])
     remember_values()
     st.session_state[TOUR] = place.names()
-    if st.session_state.get(ADDRESS) != st.session_state[TOUR]:
+    before = st.session_state.get(ADDRESS)
+    if before != st.session_state[TOUR]:
+        if before is not None and before[:2] == place.names()[:2]:  # from a link of the same step
+            take_texts_back(_texts(_place(*before).view))
         apply_texts(_texts(place.step) | _texts(place.view))
         st.session_state.update({ADDRESS: st.session_state[TOUR], PANEL: False})  # the list has led here
     return address(place.view.page, [*place.query(), *place.carried_values()]) if way == "open" else ""

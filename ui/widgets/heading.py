@@ -360,6 +360,11 @@ def apply_texts(texts: Mapping[str, str]) -> None:
     st.session_state.update({APPLIED_KEY: applied, OWN_TEXTS_KEY: own})
 
 
+def take_texts_back(texts: Mapping[str, str]) -> None:
+    """Restore the reader's texts in the fields that have still these of a step's link."""
+    _restore(texts, st.session_state.get(OWN_TEXTS_KEY, {}))
+
+
 def bring_texts(texts: Mapping[str, str]) -> None:
     """Note texts that a link brings; those brought within a lesson are gone at its end, unless their view stays."""
     if st.session_state.get(TOUR) is None:

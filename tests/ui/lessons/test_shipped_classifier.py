@@ -1,15 +1,17 @@
 """The guide for a classifier that is wrong: it fits every classifier and file, and names controls that exist."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from cleanlab.filter import find_label_issues
 
 from bertviz_core import open_model
 from bertviz_core.models.catalog import EXAMPLE_RUN, OFFERED, TEXTS_FILE
 from tests.ui.lessons.shipped import lesson, numbers
-from tests.ui.lessons.test_shipped_training import LABELS, good, rows
+from tests.ui.lessons.test_shipped_training import LABELS, classifier, good, logits, rows
 from ui.lessons.tour import ORDER, WRONG
 
 STEPS = lesson(WRONG).steps
@@ -30,10 +32,10 @@ def test_it_keeps_the_readers_model_text_and_target() -> None:
         assert not set(lesson(WRONG).keeps) & set(step.query)
 
 
-def test_whoever_has_no_classifier_takes_the_example_at_each_step_that_reads_a_file() -> None:
-    reads = [step for step in STEPS if step.trials]
-    assert [len(step.trials) for step in reads] == [1, 2, 1, 1, 1]
-    first, labels, sure, beside, run = (step.trials[0].query for step in reads)
+def test_whoever_has_no_classifier_takes_the_example_at_each_step() -> None:
+    assert [len(step.trials) for step in STEPS] == [1, 2, 1, 1, 1, 1, 1, 1]
+    first, labels, sure, word, head, beside, run, shown = (step.trials[0].query for step in STEPS)
+    assert word["model"] == head["model"] == shown["model"] == (OFFERED[0],)
     assert labels["labelled"] == sure["texts_from"] == (TEXTS_FILE,)
     assert (first["model"], first["texts_from"]) == ((OFFERED[0],), (TEXTS_FILE,))
     assert (beside["other"], beside["answers_from"]) == ((f"{EXAMPLE_RUN}/checkpoint-40",), (TEXTS_FILE,))
@@ -51,6 +53,36 @@ def test_the_controls_that_it_names_exist(label: str) -> None:
     files = [*(ROOT / "ui").rglob("*.*"), *(ROOT / "bertviz_core" / "questions").rglob("*.py")]
     sources = [path.read_text(encoding="utf-8") for path in files if path.suffix in (".py", ".js")]
     assert any(label in source for source in sources)
+
+
+def without_head(head: int, heads: int, module: torch.nn.Module, inputs: tuple[torch.Tensor]) -> tuple[torch.Tensor]:
+    """What the output projection reads, with zeros in the place of a head."""
+    parts = inputs[0].unflatten(-1, (heads, -1)).clone()
+    parts[..., head, :] = 0
+    return (parts.flatten(-2),)
+
+
+@pytest.mark.slow
+def test_its_example_is_a_mistake_because_of_one_word() -> None:
+    """Each word exchanged for the mask, by transformers and peft."""
+    mistake = STEPS[3].trials[0].text
+    assert mistake == STEPS[4].trials[0].text == STEPS[7].trials[0].text
+    (row,) = (row for row in rows() if row["text"] == mistake)
+    assert (row["label"], row["negation"]) == ("bad", "yes")
+    asked = [mistake, *(mistake.replace(word, "[MASK]") for word in ("clean", "not"))]
+    model = classifier(80)
+    whole, *without = logits(model, asked)[:, 1].tolist()
+    assert numbers(STEPS[3])[-2:] == [f"{abs(whole - each):.2f}" for each in without]
+    assert without[0] < whole < without[1]
+    by_head = []
+    for layer in model.base_model.model.bert.encoder.layer:
+        for head in range(heads := model.config.num_attention_heads):
+            hook = layer.attention.output.dense.register_forward_pre_hook(partial(without_head, head, heads))
+            by_head.append(logits(model, [mistake])[0, 1].item())
+            hook.remove()
+    assert numbers(STEPS[4])[-2:] == [
+        f"{each:.2f}" for each in (whole, max(by_head, key=lambda each: abs(each - whole)))
+    ]
 
 
 @pytest.mark.slow

@@ -24,13 +24,22 @@ LABELS = ("bad", "good")
 pytestmark = pytest.mark.slow
 
 
-@torch.no_grad()
-def good(step: int, texts: list[str]) -> np.ndarray:
-    """Probability of the class good by the classes of transformers and peft."""
+def classifier(step: int) -> PeftModel:
+    """The model at a step, by the classes of transformers and peft."""
     base = AutoModelForSequenceClassification.from_pretrained(bundled_folder(), num_labels=len(LABELS))
-    model = PeftModel.from_pretrained(base, EXAMPLE_FOLDER / f"checkpoint-{step}").eval()
+    return PeftModel.from_pretrained(base, EXAMPLE_FOLDER / f"checkpoint-{step}").eval()
+
+
+@torch.no_grad()
+def logits(model: PeftModel, texts: list[str]) -> torch.Tensor:
+    """Logits, of shape (texts, classes)."""
     inputs = AutoTokenizer.from_pretrained(bundled_folder())(texts, padding=True, return_tensors="pt")
-    return np.asarray(model(**inputs).logits.softmax(-1)[:, LABELS.index("good")])
+    return model(**inputs).logits
+
+
+def good(step: int, texts: list[str]) -> np.ndarray:
+    """Probability of the class good."""
+    return np.asarray(logits(classifier(step), texts).softmax(-1)[:, LABELS.index("good")])
 
 
 def rows() -> list[dict[str, str]]:
