@@ -34,6 +34,9 @@ def test_the_tree_folds_and_a_click_is_told(page: Page, server: str) -> None:
 def test_the_tree_is_walked_by_keyboard_and_searched(page: Page, server: str) -> None:
     page.goto(f"{server}/architecture?find=pooler")
     expect(page.get_by_text("3 found")).to_be_visible()
+    page.get_by_label("Search modules").fill("query")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("6 found")).to_be_visible()  # one row, six layers
     root = page.locator("tr[data-module='']")
     root.focus()
     page.keyboard.press("ArrowLeft")

@@ -139,7 +139,7 @@ function search(root, body, data) {
       part.replaceChildren(hit ? element("mark", "", text) : text);
     }
     if (!hit) return;
-    found += 1;
+    found += row.modules;
     first ??= made;
     for (let place = made.parent; place >= 0; place = body.rows[place].parent) body.rows[place].open = true;
   });
