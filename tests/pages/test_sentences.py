@@ -263,6 +263,10 @@ def test_the_text_of_the_session_is_put_into_the_list_at_a_click() -> None:
     at.button(key="sentence_own").click().run()
     assert at.text_area(key="sentences").value.splitlines() == ["A violin, repaired.", *HOMONYMS]
     assert not [each for each in at.button if each.label == "Add your text"]
+    both = opened("sentences", text="A violin.", pair="A cello.")
+    assert both.button(key="sentence_own").label == "Add your texts"
+    both.button(key="sentence_own").click().run()
+    assert both.text_area(key="sentences").value.splitlines()[:2] == ["A violin.", "A cello."]
 
 
 def test_an_example_is_named_in_the_address() -> None:

@@ -46,7 +46,7 @@ from ui.components.chart import chosen_points
 from ui.examples import EXAMPLES, QUERIES
 from ui.session import DEFAULT_TEXT, end_page, settings, store, stored
 from ui.widgets.figure_block import chart, download_row, explained, folded_table, page_theme
-from ui.widgets.heading import page_text, unshown
+from ui.widgets.heading import page_pair, page_text, unshown
 from ui.widgets.models import VIEW
 from ui.widgets.uploads import (
     BOX,
@@ -201,9 +201,11 @@ def sentence_input() -> Options:
     if table is None:
         wait_for_file("Sentences")
         end_page()
-    own = " ".join(page_text().split())
-    if stored(SOURCE.key) == SOURCE.options[0] and own not in ("", DEFAULT_TEXT, *table.sentences):
-        st.button("Add your text", "sentence_own", own, on_click=_put_first, args=(own,), icon=":material/add:")
+    lines = [" ".join(text.split()) for text in (page_text(), page_pair() or "")]
+    own = [line for line in lines if line not in ("", DEFAULT_TEXT, *table.sentences)]
+    if stored(SOURCE.key) == SOURCE.options[0] and own:
+        label, words = ("Add your text", "Add your texts")[len(own) - 1], "\n".join(own)
+        st.button(label, "sentence_own", words, on_click=_put_first, args=(words,), icon=":material/add:")
     shown = next(view for view in VIEWS if view.title == stored(VIEW))
     if QUERY in shown.params and stored(QUERY.key) is None:
         store(QUERY.key, QUERIES.get(str(stored(EXAMPLE.key)), next(iter(QUERIES.values()))))

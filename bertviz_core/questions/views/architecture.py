@@ -115,7 +115,7 @@ def about_architecture(opened: Opened, ask: Ask, options: Options) -> tuple[str,
     """The class that is described, its family, and its size; what is to be known of the counts."""
     tree, notices = ask(modules, Options(task=options.task)).result, ask(parameters, Options()).result.notices
     named = f"{tree.architecture}, {ask(architecture, Options()).result.title}, {tree.total:,} parameters"
-    return named, [count_remarks(opened, notices)]
+    return named, [count_remarks((opened,), notices)]
 
 
 def with_readable_text(opened: Opened, options: Options) -> Options:

@@ -422,7 +422,7 @@ def _weights(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         yield Text("What the adapter did", "heading")
         yield Section((UPDATE_MEASURE,), _adapter)
     answer = ask(checkpoints.checkpoint_comparison, _of(options, OTHER))
-    yield count_remarks(opened, answer.notices)
+    yield count_remarks(checkpoints.both_models(opened, options), answer.notices)
     if answer.result.tensors:
         yield Section((checkpoints.SCALE, checkpoints.ORDER), _changes)
     else:

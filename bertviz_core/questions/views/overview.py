@@ -49,7 +49,7 @@ def about_overview(opened: Opened, ask: Ask, _: Options) -> tuple[str, Sequence[
     model = answer.result
     own = model.config_class in ("", model.architecture)
     named = "" if own else f", named {model.config_class} by its config"
-    return f"{model.title}, class {model.architecture}{named}", [count_remarks(opened, answer.notices)]
+    return f"{model.title}, class {model.architecture}{named}", [count_remarks((opened,), answer.notices)]
 
 
 def overview_view(opened: Opened, ask: Ask, _: Options, start: bool = True) -> Iterator[Part]:

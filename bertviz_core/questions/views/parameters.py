@@ -116,12 +116,12 @@ def about_parameters(opened: Opened, ask: Ask, options: Options) -> tuple[str, S
     saved = "" if options.task else str((opened.source.config.get("architectures") or [""])[0])
     classes = class_words(saved, ledger.architecture)
     counted_so = "" if classes != ledger.architecture else ", counted"
-    return f"{classes}{counted_so} {SOURCES[ledger.source]}", [count_remarks(opened, answer.notices)]
+    return f"{classes}{counted_so} {SOURCES[ledger.source]}", [count_remarks((opened,), answer.notices)]
 
 
-def count_remarks(opened: Opened, notices: Sequence[str]) -> Notices:
+def count_remarks(models: Sequence[Opened], notices: Sequence[str]) -> Notices:
     """Remarks on what is counted: that a model is an adapter is no warning."""
-    return Notices(notices, "warning" if opened.source.adapter is None else "notice")
+    return Notices(notices, "warning" if all(each.source.adapter is None for each in models) else "notice")
 
 
 def tree_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
