@@ -300,7 +300,7 @@ function drawLegend(view, svg, y) {
   const { header, plan, look } = view, x = 2;
   const measure = view.measure(), narrow = plan.width < 760, differences = differencesOf(view, measure);
   if (view.back && header.ending) {
-    drawBackRamp(view, svg, x, y, narrow ? "" : "change of the number without each layer");
+    drawBackRamp(view, svg, x, y);
   } else if (differences) {
     drawDifferenceRamp(view, svg, x, y, measure, `: ${measure.name}${narrow ? "" : ` (${measure.unit})`}`);
   } else if (measure) {
@@ -311,13 +311,13 @@ function drawLegend(view, svg, y) {
   lines.forEach((line, at) => svg.append(label(view, line, x, y + 34 + LINE * at, { weight: at < strong.length ? 600 : 400 })));
 }
 
-function drawBackRamp(view, svg, x, y, words) {
-  const { layers, heads, tokens } = view.header.ending, limit = peak((layers ?? tokens).values);
-  const opened = /^\d+$/.test(view.path.open), others = [[opened && heads, "frames of heads"], [layers && tokens, "tokens: without their word"]].filter(([values]) => values);
-  const ends = others.map(([{ values }, name]) => `${name} up to ±${fixed(peak(values.filter(Number.isFinite)), 4)}`);
-  const forms = [[words, ...ends], ends, ends.slice(0, 1), [words]].map((each) => each.filter(Boolean).join("; "));
-  const room = view.plan.width - x - 166 - textWidth(`${fixed(-limit, 4)}  ${fixed(limit, 4)}`);
-  drawRamp(view, svg, x, y, view.look.supporting, fixed(-limit, 4), fixed(limit, 4), fitting(forms, room));
+// Layers, heads and words share the colours, but each kind has a scale of its own.
+function drawBackRamp(view, svg, x, y) {
+  const { layers, heads, tokens } = view.header.ending, opened = /^\d+$/.test(view.path.open);
+  const kinds = [[layers, "without a layer"], [opened && heads, "without a head (frames)"], [tokens, "without a word"]].filter(([values]) => values);
+  const ends = kinds.map(([{ values }, name]) => `by up to ${fixed(peak(values.filter(Number.isFinite)), 4)} ${name}`);
+  const room = view.plan.width - x - 166 - textWidth("the number falls  rises  ");
+  drawRamp(view, svg, x, y, view.look.supporting, "the number falls", "rises", fitting([ends.join(", "), ends[0]], room));
 }
 
 function drawRamp(view, svg, x, y, scale, least, most, words) {
