@@ -6,6 +6,7 @@ Covers `bertviz_core/questions/views/sentences.py`, `ui/views/sentences/*.py`, `
 import html
 import io
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -178,6 +179,12 @@ def test_the_closest_pair_comes_first(own: np.ndarray) -> None:
     row = opened("sentences").dataframe[0].value.iloc[0]
     assert (row["first"], row["second"]) == (first + 1, second + 1)
     assert row["cosine"] == pytest.approx(cosines.max(), abs=1e-5)
+    said = re.search(r"Cosine \*\*(\S+)\*\*: (\d+) .* and (\d+) .*, the closest", words(opened("sentences")))
+    assert [float(said[1]), int(said[2]) - 1, int(said[3]) - 1] == [
+        pytest.approx(cosines.max(), abs=1e-5),
+        first,
+        second,
+    ]
 
 
 def test_a_sentence_of_the_list_is_nearest_to_itself() -> None:

@@ -74,6 +74,7 @@ from bertviz_core.questions.texts.sentences import (
     QUERY_PROMPT,
     STATE,
     blocks,
+    closest_pairs,
     neighbours,
     own_measures,
     own_plan,
@@ -190,17 +191,23 @@ def _every_pair(
     word, clusters = MEASURE_WORDS[measure], answer.drawn["clusters"]
     order = np.arange(len(answer.result)) if clusters is None else clusters.order
 
-    def clicked(cell: tuple[int, int] | None) -> Iterator[Part]:
-        if cell is None or max(cell) >= len(order):
-            yield Text("Choose a cell for its exact value and the two sentences.", "caption")
-            return
-        one, other = int(order[cell[0]]), int(order[cell[1]])
+    def said(one: int, other: int) -> str:
         value = f"{word[0].upper()}{word[1:]} **{answer.result[one, other]:.7f}**"
         both = " and ".join(texts.quoted_sentence(each, vectors.sentences[each]) for each in (one, other))
+        return f"{value}: {both}"
+
+    def clicked(cell: tuple[int, int] | None) -> Iterator[Part]:
+        if cell is None or max(cell) >= len(order):
+            if len(order) > 1:
+                pairs = ask(closest_pairs, options.only(*closest_pairs.params, task=options.task)).result
+                closest = said(int(pairs.first[0]), int(pairs.second[0]))
+                yield Text(f"{closest}, the closest. Choose a cell for another pair.")
+            return
+        one, other = int(order[cell[0]]), int(order[cell[1]])
         pair = {FIRST_SENTENCE.key: one, SECOND_SENTENCE.key: other}
         numbers = {f"{key}_number": place + 1 for key, place in pair.items()}
         button = Button("Token contributions", "explain_pair", {**pair, **numbers}, "Token contributions")
-        yield Row([Text(f"{value}: {both}"), button])
+        yield Row([Text(said(one, other)), button])
         if one != other:
             yield scaling.rank_line(scale, float(answer.result[one, other]))
 
