@@ -164,7 +164,7 @@ def labelled_sample(corpus: Corpus, column: str, texts: int = TEXTS, seed: int =
     counts = Counter(label for _, label in pairs)
     rare = [label for label, count in counts.items() if count < LEAST_TEXTS]
     usable = [(text, label) for text, label in pairs if counts[label] >= LEAST_TEXTS]
-    name = f"{column} in {corpus.path.name}"
+    name = f"column {quoted(column)} of {corpus.path.name}"
     if not usable:
         raise CorpusError(
             f"No two rows of the sample ({counted(len(rows), 'row')}) of {quoted(corpus.path.name)} share a value of "

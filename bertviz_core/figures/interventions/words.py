@@ -220,7 +220,8 @@ def word_classes_figure(class_attributions: ClassAttributions) -> FigureSpec:
     """Which words speak for and against each class of a classifier or a probe, or each tag of a token (TEXT)."""
     result = class_attributions
     effect = "raise and lower" if result.noun == "number" else "speak for and against"
-    title = f"Which words {effect} each {result.noun} ({result.measure}) — {result.model}"
+    every = "each" if len(result.labels) > 1 else "the"
+    title = f"Which words {effect} {every} {result.noun} ({result.measure}) — {result.model}"
     phrases = "; ".join(class_words(result, place) for place in range(len(result.labels)))
     caption = f"{title}. A word is replaced by {result.instead}."
     if len(result.labels) < result.classes:

@@ -70,7 +70,7 @@ def test_scores_are_those_of_part_4_on_the_same_texts(corpus: Corpus, monkeypatc
     np.testing.assert_array_equal(scores.accuracy, expected.accuracy)
     np.testing.assert_array_equal(scores.control_accuracy, expected.control_accuracy)
     assert scores.accuracy[-1].mean() > 2 * scores.majority
-    assert scores.texts == "topic in mine"
+    assert scores.texts == "column 'topic' of mine"
     assert calls[0][1] == len(rows)
     assert calls[-1][0] == calls[-1][1] > len(rows)
 
