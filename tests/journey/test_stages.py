@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from transformers import AutoModel
 
 from bertviz_core.interventions.hooks import model_parts
 from bertviz_core.journey.results import Journey
@@ -77,10 +78,14 @@ def test_shared_layers_are_counted_once_and_say_so(settings: Settings) -> None:
     assert "stored layer 0" in layers[1].note
 
 
-def test_a_decoder_beside_the_encoder_is_not_passed(settings: Settings) -> None:
-    way, _ = travelled("bart", settings)
+@pytest.mark.parametrize("family", ["bart", "t5"])
+def test_a_decoder_beside_the_encoder_is_not_passed(family: str, settings: Settings) -> None:
+    """Also its own tables; the words that it shares with the encoder are embeddings of the text."""
+    way, _ = travelled(family, settings)
+    model = AutoModel.from_pretrained(settings.models_dir / family)
     (decoder,) = [stage for stage in way.stages if stage.kind == "decoder"]
-    assert decoder.numel > 0
+    own = sum(each.numel() for each in model.decoder.parameters() if each is not model.shared.weight)
+    assert decoder.numel == own > 0
     assert not decoder.run
 
 
