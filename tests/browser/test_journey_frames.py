@@ -120,14 +120,14 @@ def test_the_menu_of_cells_rests_while_effects_are_shown(page: Page, server: str
     opened(page, server, **TRACED)
     menu = page.get_by_label("Cells show")
     expect(menu).to_be_hidden()
-    page.locator("[data-name='back to the turn']").click()
+    page.locator("[data-name='show the turn again']").click()
     expect(menu).to_be_visible()
 
 
 @pytest.mark.slow
 def test_an_undone_change_leaves_the_drawing_at_what_the_answer_rests_on(page: Page, server: str) -> None:
     opened(page, server, **TRACED)
-    back = page.locator("[data-name='back to the turn']")
+    back = page.locator("[data-name='show the turn again']")
     expect(back).to_be_visible(timeout=COLD_MS)
     page.locator("[data-name^='Mask token']").click()
     expect(page.locator(".journey .banner")).to_be_visible()
@@ -149,7 +149,7 @@ def test_the_pooler_reads_what_comes_out_and_stands_behind_it(page: Page, server
 @pytest.mark.slow
 def test_a_phone_shows_what_the_answer_rests_on_as_the_wide_drawing_does(page: Page, server: str) -> None:
     opened(page, server, **TRACED)
-    back = page.locator(".journey [data-name='back to the turn']")
+    back = page.locator(".journey [data-name='show the turn again']")
     expect(back).to_be_visible(timeout=COLD_MS)
     effects = page.locator(".journey .cell").all_text_contents()
     assert len(set(effects)) == len(effects) == 6, "one number for each layer, since it belongs to the whole text"

@@ -50,8 +50,7 @@ def test_the_strips_of_an_opened_layer_name_the_end_of_their_scale(page: Page, s
     assert part.head_norms is not None
     lengths = [float(np.linalg.norm(each)) for each in (part.attention_output, part.feed_forward)]
     message = re.search(
-        r"of length ([\d.]+), of its heads head (\d+) the longest part \(([\d.]+)\); the .* of ([\d.]+)\.",
-        " ".join(labels),
+        r"of length ([\d.]+), the longest part of it by head (\d+) \(([\d.]+)\); the .* of ([\d.]+)\.", " ".join(labels)
     )
     assert message is not None
     assert [float(message[1]), float(message[4])] == pytest.approx(lengths, abs=6e-3)

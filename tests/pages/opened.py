@@ -56,6 +56,12 @@ def metrics(at: AppTest) -> dict[str, str]:
     return {metric.label: metric.value for metric in at.metric}
 
 
+def page_text(at: AppTest) -> str:
+    """All Markdown of the page, with notices, warnings and errors."""
+    parts = (*at.markdown, *at.caption, *at.info, *at.warning, *at.error)
+    return " ".join(visible_text(each.value) for each in parts)
+
+
 def views(at: AppTest) -> list[str]:
     """The views of the page."""
     (found,) = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith("-views")]

@@ -22,7 +22,7 @@ from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.conftest import Gate
 from tests.pages.labels import NAMES, save_heads
-from tests.pages.opened import SHELL, metrics, opened, views, visible_text
+from tests.pages.opened import SHELL, metrics, opened, page_text, views, visible_text
 from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
 from ui.widgets import run_model as answers
 
@@ -51,11 +51,6 @@ def cells(at: AppTest, key: str) -> np.ndarray:
     """The cells of a map."""
     (found,) = (each["z"] for each in charts(at)[key]["data"] if each["type"] == "heatmap")
     return np.array(found, dtype=float)
-
-
-def page_text(at: AppTest) -> str:
-    """All Markdown of the page."""
-    return " ".join(visible_text(line.value) for line in (*at.markdown, *at.caption))
 
 
 def cosine_without(*places: tuple[int, int], second: str = SECOND_TEXT, text: str = TEXT) -> float:

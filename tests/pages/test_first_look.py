@@ -15,7 +15,7 @@ from bertviz_core.models.catalog import BUNDLED, OFFERED, SPLADE
 from bertviz_core.settings import DEFAULT_MODEL
 from tests.helpers.charts import sent_charts
 from tests.pages.labels import CONTEXT
-from tests.pages.opened import opened, views, views_of, visible_text
+from tests.pages.opened import opened, page_text, views, views_of, visible_text
 from tests.sentences.test_static_models import plain
 from ui.session import DEFAULT_TEXT, SECOND_TEXT
 from ui.widgets import run_model as answers
@@ -30,10 +30,6 @@ LOOKS = [(model, page, view) for page in PAGES for view in views_of(page) for mo
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "PATIENCE_S", 120.0)
-
-
-def page_text(at: AppTest) -> str:
-    return " ".join(visible_text(line.value) for line in (*at.markdown, *at.caption))
 
 
 def is_offered(at: AppTest, view: str) -> bool:
@@ -68,7 +64,7 @@ def test_a_view_that_a_model_cannot_have_is_no_tab_and_is_named_with_the_click_t
 def test_the_classifier_answers_in_place_of_a_model_without_a_head_under_its_own_name() -> None:
     at = opened("predictions")
     own = opened("predictions", model=CLASSIFIER)
-    words = f"{CLASSIFIER}, a classifier of remarks on places, answers instead: bad, good."
+    words = f"{CLASSIFIER}, which knows remarks on places only, answers instead: bad, good."
     assert words in page_text(at).replace("**", "")
     (stood_in,), (answered,) = ([each.spec for each in sent_charts(page)] for page in (at, own))
     assert stood_in == answered

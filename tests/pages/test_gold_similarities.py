@@ -9,9 +9,9 @@ from scipy.stats import pearsonr, spearmanr
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.models.catalog import FINE_TUNED
-from tests.pages.opened import opened, visible_text
+from tests.pages.opened import opened, page_text, visible_text
 from tests.pages.snippets import chart, printed
-from tests.pages.test_sentences_of_two_models import MODEL, page_text, vectors
+from tests.pages.test_sentences_of_two_models import MODEL, vectors
 
 PAIRS = (
     ("A man is playing a guitar.", "A person plays the guitar.", 4.5),

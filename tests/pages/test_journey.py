@@ -15,7 +15,7 @@ from bertviz_core import open_model
 from bertviz_core.questions.views.journey import PURPOSE
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import opened, visible_text
+from tests.pages.opened import opened, page_text, visible_text
 from ui.session import DEFAULT_TEXT, SECOND_TEXT
 from ui.widgets import run_model
 from ui.widgets import run_model as answers
@@ -140,6 +140,19 @@ def test_the_answer_is_followed_back_to_layers_heads_and_tokens(monkeypatch: pyt
     without = array(at, sent["ending"]["tokens"])
     for token, masked in ((1, "[MASK] love my pet python."), (5, "I love my pet [MASK].")):
         assert without[token] == pytest.approx(cosine(masked) - cosine(DEFAULT_TEXT), abs=1e-5)
+
+
+def test_where_every_word_moves_the_number_alike_the_mask_is_suspected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "PATIENCE_S", 60)
+    text = "The gardener forgot her umbrella at the laundromat."
+    at = opened("journey", rests_on="true", text=text, pair=SECOND_TEXT)
+    changes = [change for change in array(at, header(at)["ending"]["tokens"]).tolist() if change]
+    assert min(changes) > 0
+    assert np.median(changes) > 0.4 * max(changes)
+    said = "The number rises without 9 of 9 words: much of that may be the mask in their place"
+    assert said in page_text(at)
+    assert said in page_text(opened("words", text=text, pair=SECOND_TEXT))
+    assert "may be the mask" not in page_text(opened("journey", rests_on="true", pair=SECOND_TEXT))
 
 
 def test_without_a_second_text_the_drawing_ends_with_the_cosine_to_an_example(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import transformers
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.labels import CONTEXT, HEADS, LONG, NAMES, QUESTION, TAGS
-from tests.pages.opened import opened, views, visible_text
+from tests.pages.opened import opened, page_text, views
 from tests.pages.snippets import Printed, chart, check_view, close, folded
 
 pytestmark = pytest.mark.usefixtures("heads")
@@ -33,12 +33,6 @@ def own_logits(folder: Path, task: str, text: str, pair: str | None = None) -> n
         inputs.pop("token_type_ids", None)
     with torch.no_grad():
         return np.asarray(model(**inputs).logits[0])
-
-
-def page_text(at: AppTest) -> str:
-    """All text on the page."""
-    parts = (*at.markdown, *at.caption, *at.warning, *at.info, *at.error)
-    return visible_text(" ".join(each.value for each in parts))
 
 
 @pytest.mark.sample(1)

@@ -22,7 +22,7 @@ from bertviz_core.questions.views.texts.predictions import PAIR_NOT_READ
 from bertviz_core.text import decimals
 from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_heads import save_tiny_head
-from tests.pages.opened import metrics, opened, views, visible_text
+from tests.pages.opened import metrics, opened, page_text, views, visible_text
 from tests.pages.snippets import folded
 from ui.session import settings
 
@@ -53,11 +53,6 @@ def shown(**address: str) -> AppTest:
 def charts(at: AppTest) -> dict[str, Any]:
     """Key of each chart -> the chart as sent to the browser."""
     return {each.key: each.figure for each in sent_charts(at)}
-
-
-def page_text(at: AppTest) -> str:
-    """All Markdown of the page."""
-    return " ".join(visible_text(line.value) for line in (*at.markdown, *at.caption))
 
 
 def boxes(at: AppTest, key: str) -> tuple[list[str], list[str]]:

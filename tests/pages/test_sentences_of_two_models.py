@@ -20,7 +20,7 @@ from tests.checkpoints.test_layer_similarity import plain_cka
 from tests.cli.test_sentences import checkpoint_with_prompts
 from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_models import save_tiny
-from tests.pages.opened import opened, visible_text
+from tests.pages.opened import opened, page_text, visible_text
 from ui.examples import EXAMPLES
 
 MODEL = "all-MiniLM-L6-v2"
@@ -45,10 +45,6 @@ def vectors(name: str, sentences: tuple[str, ...]) -> np.ndarray:
     """Vectors of the sentences by the library that trained both models."""
     library = SentenceTransformer(str(bundled_folder(name)), device="cpu")
     return np.asarray(library.encode(list(sentences), normalize_embeddings=True), dtype=np.float64)
-
-
-def page_text(at: AppTest) -> str:
-    return " ".join(visible_text(each.value) for each in at.markdown)
 
 
 def test_the_collapse_of_the_bundled_pair_is_seen_at_once() -> None:

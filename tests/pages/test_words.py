@@ -18,7 +18,7 @@ from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import decimals, escape_markdown
 from tests.helpers.charts import sent_charts
 from tests.helpers.tiny_heads import save_tiny_head
-from tests.pages.opened import SHELL, metrics, opened, views, visible_text
+from tests.pages.opened import SHELL, metrics, opened, page_text, views, visible_text
 from tests.pages.snippets import save_models
 from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
 from ui.widgets import run_model as answers
@@ -47,11 +47,6 @@ def folded(at: AppTest, key: str) -> Any:
     """The folded table below the chart of this key."""
     (place,) = [each for each in at.expander if each.proto.query_param_key == f"{key}_table"]
     return place.dataframe[0].value
-
-
-def page_text(at: AppTest) -> str:
-    """All Markdown of the page."""
-    return " ".join(visible_text(line.value) for line in (*at.markdown, *at.caption))
 
 
 def vector(text: str, masked: tuple[int, ...] = (), dropped: tuple[int, ...] = ()) -> torch.Tensor:

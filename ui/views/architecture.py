@@ -47,7 +47,7 @@ def tree_view(opened: SharedModel, ask: Ask, options: Options) -> None:
         most = max(row.depth for row in tree.rows)
         depth = level(architecture.LEVELS, architecture.LEVELS.label, most, architecture.FIRST_LEVELS, help=help_text)
         search = words(
-            param("find"), "Search modules", placeholder="part of a name or class, such as query or LayerNorm"
+            param("find"), "Search modules", placeholder="query, LayerNorm, ..."
         )
     label = f"Modules of {tree.model}"
     of = replace(options, values=values | {architecture.LEVELS.key: str(depth)})

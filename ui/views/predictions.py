@@ -292,7 +292,7 @@ def no_head(heads: Heads, answering: str = "") -> None:
     if answering:
         classes = ", ".join(reading.config_classes(SharedModel(answering).source.config))
         named = f": {escape_markdown(classes)}" if 0 < len(classes) <= 20 else ""  # one line
-        words += f"**{escape_markdown(answering)}**, a classifier of remarks on places, answers instead{named}."
+        words += f"**{escape_markdown(answering)}**, which knows remarks on places only, answers instead{named}."
     bundled_instead("predictions_no_head", words, *OFFERED[:1], SPLADE, why=None if why in words else why)
     if answering:
         note_models((answering,))

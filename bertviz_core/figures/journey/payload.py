@@ -66,6 +66,8 @@ class Ending:
     """Whether the number belongs to the whole text, and not to single tokens."""
     behind: tuple[StageKind, ...] = ()
     """Kinds of stages behind the layers through which the number is computed: a pooler, a task head."""
+    remark: str = ""
+    """What is to be known of the changes without words."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

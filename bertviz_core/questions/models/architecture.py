@@ -158,7 +158,7 @@ def own_task(opened: Opened) -> str:
 
 HOLDINGS: dict[str, Holding] = {"Inference": "inference", "Training": "training"}
 FIRST_LEVELS = 4
-LEVELS = Param("levels", "whole", "levels of the tree that are open", label="Levels open")
+LEVELS = Param("levels", "whole", "levels of the tree that are open", label="Levels open at first")
 ONE_BY_ONE = flag("one_by_one", "every layer in rows of its own, equal layers together otherwise")
 HOLDING = choice("holding", tuple(HOLDINGS), "whether activations are kept for a backward pass", "What is counted")
 LAYER = Param(

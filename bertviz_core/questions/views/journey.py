@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bertviz_core.attribution.words import has_mask
+from bertviz_core.attribution.words import INSTEAD, has_mask
 from bertviz_core.figures.journey.payload import MEASURES, DrawnChange, Ending
 from bertviz_core.interventions.target_parsing import OF_TWO_TEXTS, parse_target
 from bertviz_core.journey.results import EmbeddingOpening, HeadOpening, Journey, LayerOpening, StageKind
@@ -30,6 +30,7 @@ from bertviz_core.questions.texts.journey import (
 from bertviz_core.questions.texts.sentences import own_plan
 from bertviz_core.questions.texts.tokens import EDITED
 from bertviz_core.questions.view import Ask, Explained, Link, Notices, Part, Special, Table, Text, View
+from bertviz_core.questions.views.words import one_way
 from bertviz_core.text import decimals, escape_markdown, shortened
 from bertviz_core.trace.results import Tokens
 
@@ -138,7 +139,9 @@ def ending_of(opened: Opened, ask: Ask, options: Options, way: Journey) -> Endin
     word = shares.words[int(np.abs(shares.shares).argmax())]
     numbers = (measured.title, measured.clean, measured.unit, measured.layers, measured.heads, per_token, word)
     request = parse_target(options.get(TARGET.key), has_pair=True)
-    return Ending(*numbers, whole=request.kind in WHOLE, behind=_behind(opened, request.kind, request.argument))
+    remark = one_way(shares) if shares.instead == INSTEAD["mask"] else ""
+    behind = _behind(opened, request.kind, request.argument)
+    return Ending(*numbers, whole=request.kind in WHOLE, behind=behind, remark=remark)
 
 
 def _behind(opened: Opened, kind: str, argument: str) -> tuple[StageKind, ...]:
@@ -186,7 +189,7 @@ def number_parts(
     if ending is not None and ending.tokens is not None and len(way.labels) <= MOST_WORDS:
         listed = zip(way.labels, ending.tokens.tolist(), strict=True)
         each = ", ".join(f"{escape_markdown(label)} {decimals(value)}" for label, value in listed if value)
-        yield Text(f"{escape_markdown(ending.title)}, its change without each word: {each}.", "caption")
+        yield Text(f"{escape_markdown(ending.title)}, its change without each word: {each}. {ending.remark}", "caption")
     yield Table(numbers, alt, folded="journey")
     if way.tokens is not None:
         words = WORDS + (CHANGED if both else "") + (RESTS_ON if ending else "")

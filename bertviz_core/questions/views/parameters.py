@@ -72,7 +72,7 @@ ROWS = replace(
     shown=lambda group: f"{group} groups" if group == "All" else group,
     control="few",
 )
-SEARCH = Param("search", "text", "part of a parameter's name", label="Search names")
+SEARCH = Param("search", "text", "part of a name", label="Search names")
 OTHERS = Param("models", "text", "models that are compared", label="Models compared", control="models")
 TREE = (
     "A safetensors file begins with a header that lists every tensor with its shape. A tensor holds as many numbers as "

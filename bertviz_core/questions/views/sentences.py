@@ -191,8 +191,8 @@ def _every_pair(
     word, clusters = MEASURE_WORDS[measure], answer.drawn["clusters"]
     order = np.arange(len(answer.result)) if clusters is None else clusters.order
 
-    def said(one: int, other: int) -> str:
-        value = f"{word[0].upper()}{word[1:]} **{answer.result[one, other]:.7f}**"
+    def said(one: int, other: int, count: int = 7) -> str:
+        value = f"{word[0].upper()}{word[1:]} **{answer.result[one, other]:.{count}f}**"
         both = " and ".join(texts.quoted_sentence(each, vectors.sentences[each]) for each in (one, other))
         return f"{value}: {both}"
 
@@ -200,7 +200,7 @@ def _every_pair(
         if cell is None or max(cell) >= len(order):
             if len(order) > 1:
                 pairs = ask(closest_pairs, options.only(*closest_pairs.params, task=options.task)).result
-                closest = said(int(pairs.first[0]), int(pairs.second[0]))
+                closest = said(int(pairs.first[0]), int(pairs.second[0]), 4)
                 yield Text(f"{closest}, the closest. Choose a cell for another pair.")
             return
         one, other = int(order[cell[0]]), int(order[cell[1]])

@@ -112,8 +112,9 @@ OF_CURVES = (
 MASKS_READ = "The model reads the masks, too: a word of five pieces becomes five masks."
 ONE_WAY = (
     "The number {moves} without {count} of {all} words: much of that may be the mask in their place rather than what "
-    "is missing. Compare with **nothing** in their place, under **Change**."
+    "is missing."
 )
+TRY_NOTHING = "Compare with **nothing** in their place, under **Change**."
 MOST_WORDS, ALIKE, LEAST_WORDS = 0.8, 0.4, 5
 """From where the mask is suspected: share of the words that move a number the same way, their median share over the
 largest; and the number of words."""
@@ -202,13 +203,14 @@ def words_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     result: WordAttributions = answer.result
     masked = result.instead == INSTEAD["mask"] and result.method == "leave-one-out"
     read = f"{READ[result.method]} {MASKS_READ}" if masked else READ[result.method]
+    suspected = [Text(f"{words} {TRY_NOTHING}", "notice")] if masked and (words := one_way(result)) else []
     yield Figure.of(
         word_shares_figure,
         answer,
         f"word shares {result.method} {opened.name}",
         texts=result.tokens,
         scrolled=True,
-        below=[Text(read, "caption"), *_totals(result), *_one_way(result, masked), Notices(answer.notices, "caption")],
+        below=[Text(read, "caption"), *_totals(result), *suspected, Notices(answer.notices, "caption")],
         **explained(SHARES[result.method], word_attributions, opened, options),
     )
     yield Figure.of(word_bars_figure, answer, f"word bars {result.method} {opened.name}", texts=result.tokens)
@@ -250,13 +252,14 @@ def _totals(result: WordAttributions) -> Iterator[Part]:
         yield Text(rest)
 
 
-def _one_way(result: WordAttributions, masked: bool) -> Iterator[Part]:
-    """That the mask may be what moves the number, where almost all words move it the same way, and alike."""
+def one_way(result: WordAttributions) -> str:
+    """That the mask may be what moves the number, where almost all words move it the same way, and alike; else ""."""
     count, falls = len(result.shares), int((result.shares > 0).sum())
     most = max(falls, int((result.shares < 0).sum()))
     sizes = np.abs(result.shares)
-    if masked and count >= LEAST_WORDS and most >= MOST_WORDS * count and np.median(sizes) >= ALIKE * sizes.max():
-        yield Text(ONE_WAY.format(count=most, all=count, moves="falls" if most == falls else "rises"), "notice")
+    if count < LEAST_WORDS or most < MOST_WORDS * count or np.median(sizes) < ALIKE * sizes.max():
+        return ""
+    return ONE_WAY.format(count=most, all=count, moves="falls" if most == falls else "rises")
 
 
 def _strongest(result: WordAttributions) -> str:

@@ -23,6 +23,7 @@ export default function ({ data, parentElement }) {
   const focused = card.contains(document.activeElement) ? document.activeElement.dataset.at : undefined;
   if (other) card.open = "";
   if (other && PHONE.matches) card.closest(".stMain")?.scrollTo({ top: 0 }); // the note is read first
+  if (other && TURNED.matches) for (let each = card; each && !each.matches(".stMain"); each = each.parentElement) each.scrollTop = 0;
   Object.assign(card, { content, step });
   card.dataset.figure = data.figure;
   card.atJourney = data.beside;
@@ -32,6 +33,7 @@ export default function ({ data, parentElement }) {
     if (!opener) return onClick(event);
     unfold(card, card.open === opener.dataset.opens ? "" : opener.dataset.opens);
     if (card.open && card.getBoundingClientRect().top < 0) card.closest(".stMain")?.scrollTo({ top: 0 }); // what opens is above
+    if (card.open && TURNED.matches) card.querySelector(`.panel.${card.open}`).scrollIntoView({ block: "nearest" });
   };
   card.onkeydown = (event) => {
     if (event.key !== "Escape" || !card.open) return;
@@ -44,7 +46,7 @@ export default function ({ data, parentElement }) {
   if (focused !== undefined) card.querySelector(`:is(a[href], button)[data-at="${focused}"]`)?.focus();
   card.leave?.();
   const watches = data.beside ? UPRIGHT.matches || TURNED.matches : !PHONE.matches;
-  card.leave = watched(card, data, (other || card.reopened) && !data.again && watches);
+  card.leave = watched(card, data, (other || card.reopened) && !data.again && !data.away && watches);
   card.reopened = Boolean(data.again);  // the same step comes once more, with the whole address
   return () => leave(card);
 }
@@ -156,7 +158,9 @@ function watched(card, data, arrived) {
   const page = card.closest(".stMainBlockContainer") ?? card;
   const look = () => {
     const figure = shown(page, card, data.figure);
-    if (data.beside) return bring(inside(page, new URL(window.location.href).searchParams.has("key") ? CELL : LAYER), card);
+    const layer = data.beside && inside(page, new URL(window.location.href).searchParams.has("key") ? CELL : LAYER);
+    // Where its controls or the window would leave little of the drawing in sight, it is brought itself.
+    if (data.beside) return bring(layer || ((TURNED.matches || data.end) && page.querySelector(".st-key-journey")), card);
     figure?.scrollIntoView({ block: "nearest" });
     if (figure) uncut(page, card, figure);
   };
@@ -175,10 +179,8 @@ function watched(card, data, arrived) {
   };
 }
 
-// The opened part of the Journey stands below the card; without one the page is at its top, or the drawing where little
-// of it would be seen.
-function bring(layer, card) {
-  const part = layer ?? (TURNED.matches ? document.querySelector(".st-key-journey") : undefined);
+// The opened part of the Journey stands below the card; without one the page is at its top.
+function bring(part, card) {
   if (part) part.scrollIntoView({ block: "start" });
   else card.closest(".stMain")?.scrollTo({ top: 0 });
 }

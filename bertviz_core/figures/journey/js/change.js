@@ -167,7 +167,7 @@ function changedSentence(view) {
     return `${word} is new in the text and has no number before.${layers || (view.filed ? "" : " Choose another token to see how it moved.")}`;
   }
   const sizes = Array.from(values, Math.abs), own = Array.from({ length: header.layers }, (_, layer) => sizes[cell(layer)]);
-  const words = [`What comes out for ${word} has the cosine ${fixed(now.cosine.values[path.token], 4)} to before.`];
+  const words = [`The vector that comes out for ${word} has the cosine ${fixed(now.cosine.values[path.token], 4)} to the one before the change.`];
   const unchanged = Number(own[largestOf(own).at].toFixed(measure.digits)) === 0;
   words.unshift(unchanged ? `No layer changes the ${measure.name} for ${word}.` : largestWords(view, sizes, `the ${measure.name} differs most`, (at) => measureWords(view, measure, at)));
   if (path.open !== "" && path.open !== "embeddings") words.unshift(`Layer ${path.open}: ${measureWords(view, measure, cell(Number(path.open)))}.`);

@@ -227,7 +227,7 @@ function drawHead(view, svg, layer) {
   line(fitting(sums, w, 600), 130, { weight: 600 });
   line(fitting([`value of “${key}”, ${most(part.value)}`, `value of “${key}”`], half), 152, { room: half, fill: look.muted });
   const mix = ["mix of all values, each × its weight", "mix of all values × weights", "mix of values"], ends = most(part.mix);
-  line(fitting([...mix.map((words) => `${words}, ${ends}, one scale with the value`), ...mix.map((words) => `${words}, ${ends}`), ...mix], half), 152, { x: x + half + 24, room: half, fill: look.muted });
+  line(fitting([...mix.map((words) => `${words}, ${ends}, one scale with the value`), `mix of values, ${ends}, same scale`, ...mix.map((words) => `${words}, ${ends}`), ...mix], half), 152, { x: x + half + 24, room: half, fill: look.muted });
   const both = Math.max(peak(part.value.values), peak(part.mix.values));
   svg.append(strip(view, part.value.values, both, { x, y: y + 158, width: half, height: 20 }), strip(view, part.mix.values, both, { x: x + half + 24, y: y + 158, width: half, height: 20 }));
 }

@@ -274,7 +274,7 @@ function drawAnswer(view, svg) {
 
 // The button that turns the drawing to what the answer rests on, and back.
 function drawTurn(view, svg, place) {
-  const words = view.back ? `back to the ${view.colour}` : "what it rests on", { x, y, width, height } = place;
+  const words = view.back ? `show the ${view.colour} again` : "what it rests on", { x, y, width, height } = place;
   const link = el("g", { class: "act" }, el("rect", { ...place, rx: 6, fill: view.look.paper, stroke: view.accent }), label(view, words, x + width / 2, y + height / 2 + 5, { anchor: "middle", fill: view.accent, weight: 600 }));
   svg.append(button(link, words, () => view.turn(), view.back));
 }

@@ -76,7 +76,7 @@ function sentence(view) {
 // How long the vectors are that the blocks of the opened layer add for the token, and which head adds the longest.
 function addedWords({ output, feedForward, headNorms }) {
   const most = headNorms && strongest(headNorms.values), long = ({ values }) => fixed(Math.hypot(...values), 2);
-  const head = headNorms && headNorms.values.length > 1 ? `, of its heads head ${most} the longest part (${fixed(headNorms.values[most], 2)})` : "";
+  const head = headNorms && headNorms.values.length > 1 ? `, the longest part of it by head ${most} (${fixed(headNorms.values[most], 2)})` : "";
   const words = [output && `Attention adds a vector of length ${long(output)}${head}`, feedForward && `${output ? "the feed-forward adds one" : "The feed-forward adds a vector"} of ${output ? "" : "length "}${long(feedForward)}`];
   return words.some(Boolean) ? `${words.filter(Boolean).join("; ")}.` : "";
 }
