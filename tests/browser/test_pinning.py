@@ -160,6 +160,26 @@ def test_who_leaves_present_has_the_head_that_was_chosen_last(lecturer: Page, se
 
 
 @pytest.mark.slow
+def test_back_after_a_presented_view_leads_to_its_slide_and_then_to_the_page(lecturer: Page, server: str) -> None:
+    page = lecturer
+    page.goto(f"{server}/attention?layer=2&head=5")
+    expect(page.locator(".stage[data-shown='2.5']")).to_be_visible(timeout=COLD_MS)
+    pin(page)
+    page.locator(".st-key-pins_open button").first.click()
+    page.get_by_role("link", name="Present", exact=True).click()
+    expect(card(page)).to_contain_text("step 1 of 1")
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    expect(page).not_to_have_url(re.compile("lesson|step|present"))
+    page.go_back()
+    expect(page).to_have_url(re.compile(r"lesson=pinned-views&step=1&present=true"))
+    expect(card(page)).to_contain_text("step 1 of 1")
+    page.go_back()
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    expect(page).not_to_have_url(re.compile("lesson|step|present"))
+
+
+@pytest.mark.slow
 def test_a_step_has_nothing_of_an_earlier_one_that_it_does_not_name(lecturer: Page, server: str) -> None:
     """The maps of head 2, another page, lines of the first head; and Attention afterwards as the reader had it."""
     page = lecturer

@@ -146,7 +146,7 @@ def test_on_another_page_the_bar_names_the_page_of_the_step() -> None:
     assert (card(at)["count"], card(at)["away"]) == ("step 4 of 10", "This step is on the page Tokens.")
     assert addresses(card(at)["ways"])["Show this step"] == f"tokens?token=1&lesson={FIRST}&step=4"
     at.switch_page("../pages/tokens.py").run()  # its page with the view of the reader
-    assert card(at)["away"] == "You came here by the menu, so the page may show another view than the step."
+    assert card(at)["away"] == "You came here on another way, so the page may show another view than the step."
     assert addresses(card(at)["ways"])["Show this step"] == f"tokens?token=1&lesson={FIRST}&step=4"
 
 

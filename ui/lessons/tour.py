@@ -201,7 +201,7 @@ def _card(place: Place, here: str, pages: Pages) -> dict[str, Any]:
     every = [Place(lesson, number) for number in range(last + 1)]
     steps = [each.link(f"{each.number + 1}  {each.step.title}", current=each == beside) for each in every]
     onward = _onward(lesson) if place.number == last else None
-    away = "You came here by the menu, so the page may show another view than the step." if by_menu else ""
+    away = "You came here on another way, so the page may show another view than the step." if by_menu else ""
     away = f"This step is on the page {pages[step.page].title}." if elsewhere else away
     return {
         "lesson": lesson.title,
