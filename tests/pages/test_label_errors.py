@@ -41,6 +41,24 @@ def page(models_dir: Path, **query: str) -> AppTest:
     return at
 
 
+def test_the_button_names_the_file_whose_texts_are_shown() -> None:
+    """Also where another model brings other texts, and with the first look at a file."""
+    at = opened("predictions", model=MODEL, view="Label errors")
+
+    def named(key: str) -> str:
+        (button,) = [each for each in at.get("popover") if key in each.proto.id]
+        return visible_text(button.proto.popover.label)
+
+    assert named("labelled_box") == f"Texts: {TEXTS_FILE}"
+    at.selectbox(key="model").set_value("all-MiniLM-L6-v2").run()
+    assert named("labelled_box") == "Texts"
+    lines = "".join(f"{label},{text}\n" for label, text in zip(LABELS, TEXTS, strict=True))
+    at.segmented_control(key="labelled").set_value("file").run()
+    at.file_uploader(key="labelled_upload").upload("mine.csv", f"label,text\n{lines}".encode(), "text/csv").run()
+    assert named("labelled_box") == "Texts: mine.csv"
+    assert not at.exception
+
+
 def links(at: AppTest) -> list[str]:
     """What the links of the open suspect hold."""
     found = [

@@ -391,9 +391,9 @@ def test_who_leaves_has_page_view_and_models_of_before(before: tuple[str, ...], 
     in_lesson = models_of(at)
     assert in_lesson == (OWN_MODELS if way == "at the step" else example)
     leave(at, in_lesson)
-    assert at.title[0].value == before[0].capitalize()
+    assert at.title[0].value == before[-1].capitalize()
     assert models_of(at) == {name: at.query_params[name] for name in OWN_MODELS} == OWN_MODELS
-    assert at.query_params["view"] == views[before[0]]
+    assert at.query_params["view"] == views[before[-1]]
 
 
 def test_an_address_of_the_lesson_that_comes_late_opens_it_no_more(own: Path) -> None:

@@ -289,16 +289,16 @@ def _single() -> frozenset[str]:
     return NAMES - SEVERAL - set(TYPED)
 
 
-def return_to_view(followed: bool, presented: bool = False) -> None:
-    """Return, in the next run, to the address that the current page had before a lesson, with the models of then.
+def return_to_view(followed: bool) -> None:
+    """Return, in the next run, to the page and address where a lesson was opened, with the models of then.
 
-    A page that was not open before is left for the one where the lesson was opened, and so is one that was only
-    `presented`. `followed`: the reader followed a link out of the lesson; such a page then stays as it is.
+    `followed`: the reader followed a link out of the lesson, or the menu; such a page stays, as it was before the
+    lesson if it was open then.
     """
     addresses: dict[str, dict[str, list[str]]] = st.session_state.pop(LAST_ADDRESSES, {})
     here = {name: st.query_params.get_all(name) for name in st.query_params} if followed else {}
     now, last = visit().page, next(reversed(addresses), visit().page)
-    page = now if followed or (now in addresses and not presented) else last
+    page = now if followed else last
     query = {name: value for name, value in addresses.get(page, here).items() if name not in EVERYWHERE}
     query |= {name: value for name, value in addresses.get(last, {}).items() if name in EVERYWHERE}
     st.session_state[RETURN] = page, f"?{urlencode(query, doseq=True)}", MOST_RETURNS

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import streamlit as st
-from streamlit.errors import StreamlitAPIException
 from streamlit.runtime.state import get_session_state
 
 from bertviz_core.figures.pages import PAGES
@@ -372,19 +371,8 @@ def put_all(values: Mapping[str, str | None]) -> None:
 
 
 def take(names: Iterable[str]) -> dict[str, str]:
-    """Remove names from the address; returns the values of those that were present.
-
-    All go at once where Streamlit allows it, since each address that the browser is told of is an entry of its history.
-    """
-    taken = {name: st.query_params[name] for name in names if name in st.query_params}
-    try:
-        if taken:
-            left = [name for name in st.query_params if name not in taken]
-            st.query_params.from_dict({name: st.query_params.get_all(name) for name in left})
-    except StreamlitAPIException:  # an unfolded table is in the address, which only its own widget may write
-        for name in taken:
-            del st.query_params[name]
-    return taken
+    """Remove names from the address; returns the values of those that were present."""
+    return {name: st.query_params.pop(name) for name in names if name in st.query_params}
 
 
 @dataclass(frozen=True, slots=True)

@@ -260,11 +260,10 @@ def end_tour() -> None:
         return
     st.session_state.pop(STARTED, None)
     followed = _place(*st.session_state.pop(TOUR)).view.page != visit().page
-    presented = is_presenting()
     restore_texts(view_stays=followed)
     forget()
     bring_values_back()
-    return_to_view(followed, presented)
+    return_to_view(followed)
 
 
 def lessons_panel() -> None:

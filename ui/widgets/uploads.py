@@ -118,8 +118,13 @@ class ListFile:
         named = TEXTS_FILE if chosen == TEXTS_FILE else own[0] if own and chosen == FROM_FILE else ""
         return f"{label}: {escape_markdown(named)}" if named else label
 
-    def offer(self) -> None:
-        """Offer the file of another view with labelled texts, where this view shows other texts."""
+    def offer(self, label: str, chosen: str, button: str) -> None:
+        """Offer the file of another view with labelled texts, where this view shows other texts.
+
+        The page is drawn anew where its panel has changed what is chosen since the `button` was named.
+        """
+        if self.button(label, chosen) != button:
+            st.rerun()
         last: tuple[str, str] | None = stored(LAST)
         if last is None or self._source is None:
             return
@@ -182,7 +187,7 @@ def text_panel(
             most = f"at most {settings().max_sentences:,} texts and {most_megabytes()} MB."
             table = example_table() if chosen == TEXTS_FILE else file.table(f"{words}; {most} It stays on this server.")
             listed = None if table is None else table_texts(table, *columns)
-    file.offer()
+    file.offer("Texts", str(chosen), button)
     return listed
 
 
@@ -358,7 +363,7 @@ def labelled_texts(
             listed: LabelledTexts | None = _examples(source, check)
         else:
             listed = _typed(check) if source == SOURCES[2] else _from_file(check)
-    FILE.offer()
+    FILE.offer(label, source, button)
     return listed, seed
 
 

@@ -16,6 +16,7 @@ from bertviz_core.figures.base.export import (
     without_selection,
 )
 from bertviz_core.figures.base.style import Theme
+from bertviz_core.questions.interventions.journey_change import WHAT_OPENS
 from bertviz_core.questions.report.drawing_files import page_drawing
 from bertviz_core.questions.report.figure_files import Renderer, browser, by_browser, image_of
 from bertviz_core.questions.report.sections import ReportSection
@@ -77,7 +78,8 @@ def slide_pictures(
 async def _picture(started: Renderer, section: ReportSection, theme: Theme) -> SlidePicture:
     if section.page:
         drawing = await page_drawing(started, section.page, slide=True)
-        svg, reading, alt = drawing.captioned(theme, NO_CAPTION), drawing.caption, drawing.caption
+        reading = alt = drawing.caption.removesuffix(WHAT_OPENS).rstrip()  # nothing opens in a picture
+        svg = drawing.captioned(theme, NO_CAPTION)
     else:
         reading, alt = section.caption.line, description(section.alt, section.caption)
         svg = captioned_svg(await _plotly_svg(started, section), section.title, NO_CAPTION, theme, alt)

@@ -521,8 +521,8 @@ def calibration_parts(
         return
     if listed.gold is None:
         names = [quoted(name, LONGEST_NAME) for name in config_classes(opened.source.config)[:NAMED]] if task else []
-        bring = f" The labels are those of the head: {', '.join(names)}." if names else ""
-        yield Text(f"{NO_GOLD_LABELS}{escape_markdown(bring)}", "notice")
+        bring = f"The labels are those of the head: {', '.join(names)}." if names else ""
+        yield Text(f"{NO_GOLD_LABELS} {escape_markdown(bring)}", "notice")
         return
     of = calibration_options(listed.texts, listed.gold, listed.pairs, task, **probed)
     answer = ask(calibration, of)

@@ -24,7 +24,9 @@ window.navigation?.addEventListener("navigate", (event) => {
   if (event.navigationType !== "push" || !event.destination.sameDocument || document.documentElement.dataset.entry) return;
   const [from, to] = [window.location.href, event.destination.url].map((address) => new URL(address));
   const arriving = from.pathname !== to.pathname || [from, to].some((each) => each.searchParams.has(ARRIVE));
-  if (!arriving) return;
+  // Of a lesson that is left the names go one after another: what remains of them is no address to come back to.
+  const leaving = !from.searchParams.has("lesson") && ["step", "try", "present"].some((name) => from.searchParams.has(name));
+  if (!arriving && !leaving) return;
   event.preventDefault();
   window.history.replaceState({}, "", to);
 });
