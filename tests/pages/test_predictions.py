@@ -291,7 +291,7 @@ def test_a_head_that_gives_a_number_is_not_said_in_words_of_classes(models_dir: 
 def test_a_reader_names_the_classes_of_a_head_that_has_no_names(models_dir: Path) -> None:
     """As Trainer saves it without id2label: the file says positive, the head LABEL_1."""
     save_tiny_head("bert", "sequence-classification", models_dir / "nameless", num_labels=2)
-    gold = ["positive", "negative", "positive", "positive"]
+    gold = ["positive", "negative", "positive", "positive"] * 3
     at = opened("predictions", model="nameless", view="Several texts")
     lines = [f"{label}\tmy pet python {place}" for place, label in enumerate(gold)]
     at.text_area(key="many_texts").set_value("\n".join(lines)).run()
@@ -307,3 +307,10 @@ def test_a_reader_names_the_classes_of_a_head_that_has_no_names(models_dir: Path
     assert list(table["right"]) == ["yes" if each else "no" for each in right]
     assert f"accuracy **{right.mean():.1%}**" in page_text(at)
     assert "'positive' is LABEL_1, 'negative' is LABEL_0" in page_text(at)
+    at.query_params.update(view="Label errors", labelled="typed", probabilities_from="head")
+    at.run()
+    assert not at.exception
+    assert "'positive' is LABEL_1, 'negative' is LABEL_0" in page_text(at)
+    assert "The probabilities are those of the model's own task head" in page_text(at)
+    at.query_params.update(view="Calibration")
+    assert "'positive' is LABEL_1, 'negative' is LABEL_0" in page_text(at.run())

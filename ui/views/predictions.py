@@ -56,6 +56,7 @@ from ui.widgets.uploads import (
     SOURCES,
     TYPED_LIST,
     ListFile,
+    as_classes,
     content,
     labelled_texts,
     text_list,
@@ -197,6 +198,9 @@ def label_errors_view(opened: SharedModel, ask: Ask, options: Options) -> Iterat
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         labelled, seed = labelled_texts(opened, reading.checked_rows)
+        if labelled is not None and EXAMPLE_TASK in whole_heads(opened).tasks:
+            labels, said = as_classes(labelled.labels, errors.head_classes(opened))
+            labelled = replace(labelled, labels=labels or (), notices=(*labelled.notices, *said))
     if labelled is None:
         wait_for_file("Texts")
         end_page()
@@ -389,9 +393,7 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
 
 
 def _classes(opened: SharedModel, task: str | None) -> tuple[str, ...]:
-    """Classes of a head; those that transformers takes for granted where the config names none."""
-    named = reading.config_classes(opened.source.config)
-    return named or (("LABEL_0", "LABEL_1") if task == EXAMPLE_TASK else ())
+    return errors.head_classes(opened) if task == EXAMPLE_TASK else reading.config_classes(opened.source.config)
 
 
 def calibration_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part]:

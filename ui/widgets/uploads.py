@@ -452,7 +452,9 @@ def text_list(answered_by: str, classes: Sequence[str], mask: str, pair: str | N
     )
     columns = (*COLUMNS, *(["none: the second text of the page"] if answered_by in OF_PAIRS else []))
     listed = text_panel(questions.TEXTS_FROM, "many_box", MANY_FILE, words, columns, own)
-    listed = listed and _as_classes(listed, classes)
+    if listed is not None:
+        gold, said = as_classes(listed.gold, classes)
+        listed = replace(listed, gold=gold, notices=(*listed.notices, *said))
     if listed is None or not pair or listed.pairs is not None:
         return listed
     if answered_by in OF_PAIRS:
@@ -467,22 +469,20 @@ def unnamed(gold: Sequence[str] | None, classes: Sequence[str]) -> list[str]:
     return labels if numbered and len(labels) <= len(classes) and not label_places(labels, classes) else []
 
 
-def _as_classes(listed: TextList, classes: Sequence[str]) -> TextList:
-    """The list with its gold labels as classes, where those have no names and the reader says which is which."""
-    labels = unnamed(listed.gold, classes)
+def as_classes(gold: tuple[str, ...] | None, classes: Sequence[str]) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    """Gold labels as classes, where those have no names and the reader says which is which; and what was said."""
+    labels = unnamed(gold, classes)
     if not labels:
-        return listed
+        return gold, ()
     with st.popover(NAME_CLASSES, icon=":material/label:", key="named_box"):
         said = {name: column_select(f"{name} is", f"{name}_is", labels, "", "not said") for name in classes}
     named = {label: name for name, label in said.items() if label}
     if len(named) == 1 and len(classes) == len(labels) == 2:  # the other class is the other label
         (one,), (name,) = named, named.values()
         named |= {label: other for label in labels for other in classes if label != one and other != name}
-    if not named:
-        return listed
     words = ", ".join(f"{quoted(label, 40)} is {name}" for label, name in named.items())
-    gold = tuple(named.get(each.strip(), each) for each in listed.gold or ())
-    return replace(listed, gold=gold, notices=(*listed.notices, f"The classes are named by you: {words}."))
+    said_so = (f"The classes are named by you: {words}.",) if named else ()
+    return tuple(named.get(each.strip(), each) for each in gold or ()), said_so
 
 
 def _typed_texts(answered_by: str, classes: Sequence[str], mask: str) -> answered.TextList:

@@ -44,10 +44,15 @@ OF_NEAREST = "The nearest texts are by sentence vectors, which the head does not
 def offered_sources(opened: Opened, options: Options) -> Sequence[str]:
     """Where the probabilities may come from: probes, and the head of a model that has all these classes."""
     try:
-        head_places(_labelled(opened, options), config_classes(opened.source.config), opened.name)
+        head_places(_labelled(opened, options), head_classes(opened), opened.name)
     except BertvizError:
         return (PROBE,)
     return SOURCES if has_head(opened) else (PROBE,)
+
+
+def head_classes(opened: Opened) -> tuple[str, ...]:
+    """Classes of the model's head for texts; those that transformers takes for granted where the config names none."""
+    return config_classes(opened.source.config) or (("LABEL_0", "LABEL_1") if has_head(opened) else ())
 
 
 def has_head(opened: Opened) -> bool:

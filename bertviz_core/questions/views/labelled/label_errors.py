@@ -9,13 +9,13 @@ from bertviz_core.figures.predictions.probes import label_errors_figure
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.calibration import NAMED
 from bertviz_core.predictions.probing.label_errors import head_places
-from bertviz_core.predictions.probing.reading import config_classes
 from bertviz_core.predictions.probing.results import LabelErrors, LabelledTexts
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.predictions.label_errors import (
     HEAD,
     has_head,
+    head_classes,
     label_errors,
     label_probabilities,
     offered_sources,
@@ -61,8 +61,8 @@ def joint_parts(opened: Opened, answer: Answer[LabelErrors], options: Options) -
     )
     if not len(result.suspects):
         yield Text(NONE_SUSPECT, "caption")
-    if has_head(opened) and HEAD not in offered_sources(opened, options) and config_classes(opened.source.config)[1:]:
-        names = ", ".join(quoted(name, LONGEST_NAME) for name in config_classes(opened.source.config)[:NAMED])
+    if has_head(opened) and HEAD not in offered_sources(opened, options) and head_classes(opened)[1:]:
+        names = ", ".join(quoted(name, LONGEST_NAME) for name in head_classes(opened)[:NAMED])
         words = f"{opened.name} has a task head of its own, with other classes than these texts: {names}"
         yield Text(escape_markdown(f"{words}. Bring texts with its labels to use its probabilities."), "caption")
 
@@ -105,7 +105,7 @@ def _suspect(
     )
     links = []
     if HEAD in offered_sources(opened, listed):
-        classes = config_classes(opened.source.config)
+        classes = head_classes(opened)
         own = classes[int(head_places(LabelledTexts("", (text,), (likely,)), classes, opened.name)[0])]
         read = {"model": opened.name, "text": text}
         links = [
