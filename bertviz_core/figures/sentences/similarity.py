@@ -43,8 +43,8 @@ from bertviz_core.text import counted, formula_safe
 SIZE = TEXT_SIZE - 1
 LONGEST = 200
 """Maximum number of characters of a sentence to consider."""
-SHARE = 0.36
-"""Maximum share of the figure's width for sentences."""
+SHARE, OF_SLIDE = 0.36, 0.44
+"""Maximum share of the figure's width for sentences, and on a slide, where a text that is cut cannot be pointed at."""
 BESIDE = 16
 """Pixels between a sentence and the plot."""
 LINE, APART = 17, 6
@@ -68,7 +68,8 @@ def sentence_names(numbers: Sequence[int | str], sentences: Sequence[str], theme
     A dot separates them, since a sentence may end in a number.
     """
     one = theme.narrow and row < TWO_LINES
-    room, most = SHARE * theme.pixels - BESIDE, 1 if one else max(1, int((row - APART) // LINE))
+    share = OF_SLIDE if theme.tall else SHARE
+    room, most = share * theme.pixels - BESIDE, 1 if one else max(1, int((row - APART) // LINE))
     return [_name(str(number), text, room, most) for number, text in zip(numbers, sentences, strict=True)]
 
 
