@@ -23,6 +23,7 @@ from bertviz_core.figures.base.axes import (
     wrapped_label,
 )
 from bertviz_core.figures.base.cells import cell_numbers
+from bertviz_core.figures.base.export import quoted_text
 from bertviz_core.figures.base.marks import add_line, add_map
 from bertviz_core.figures.base.spec import STANDING, FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, WIDE, Theme, colour_bar, escape, layout, of_two, sequential
@@ -299,7 +300,9 @@ def query_figure(neighbours: Neighbours, vectors: SentenceVectors, query: str) -
     """Sentences nearest to a query (--pooling, --layer)."""
     title = f"Nearest to the query, {pooling_and_layer(vectors)}"
     alt = f"{title}: a bar per sentence, the nearest at the top"
-    return FigureSpec.of(title, alt, f"{title}. Query: {query}", neighbour_bars, neighbours, vectors.sentences)
+    return FigureSpec.of(
+        title, alt, f"{title}. Query: {quoted_text(query)}", neighbour_bars, neighbours, vectors.sentences
+    )
 
 
 def _vectors_frame(vectors: SentenceVectors, first_row: int) -> "pd.DataFrame":
