@@ -225,7 +225,8 @@ def describe(source: ModelSource, ledger: Ledger, facts: ModelFacts | None = Non
     """
     of_text = source.config.get("text_config")  # of a multimodal model
     config = {**of_text, **source.config} if isinstance(of_text, Mapping) else source.config
-    sizes = {name: _size(config, words) for name, words in SIZES.items()}
+    given: dict[str, Any] = {word: value for word, value in config.items() if isinstance(value, int | str)}
+    sizes = {name: next((given[word] for word in words if word in given), None) for name, words in SIZES.items()}
     applications = layer_applications(config)
     if applications:
         sizes["num_hidden_layers"] = sum(applications.values())
@@ -264,10 +265,6 @@ def describe(source: ModelSource, ledger: Ledger, facts: ModelFacts | None = Non
         facts=facts,
         capabilities=capabilities(source, ledger, facts),
     )
-
-
-def _size(config: Mapping[str, Any], words: Sequence[str]) -> Any:
-    return next((config[word] for word in words if isinstance(config.get(word), int | str)), None)
 
 
 def _table_rows(ledger: Ledger, word: str) -> int | None:

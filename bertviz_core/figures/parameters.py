@@ -229,7 +229,8 @@ def layer_bars(ledger: Ledger, title: str, theme: Theme) -> go.Figure:
     for part in LAYER_PARTS:
         counts = [getattr(row, part) for row in rows]
         if any(counts):
-            inside = [_inside(count, scale * count, height / len(rows)) for count in counts]
+            fitting = (fits((f"{count:,}",), scale * count, height / len(rows), INSIDE_SIZE) for count in counts)
+            inside = [f"{count:,}" if each else "" for count, each in zip(counts, fitting, strict=True)]
             hover = f"{words(part)}: %{{x:,}}<extra>layer %{{customdata}}</extra>"
             named = {"name": f"{words(part)} {share(sum(counts), whole)}", "customdata": [row.layer for row in rows]}
             _add_part(figure, counts, theme.colours[part], hover, inside, INSIDE_SIZE, theme, **named)
@@ -263,11 +264,6 @@ BESIDE_PLOT, LEAST_PLOT = 110, 140
 """Pixels for bar names, and minimum length of the longest bar."""
 INSIDE_SIZE = TEXT_SIZE - 2
 """Font size of a number inside a bar."""
-
-
-def _inside(count: int, width: float, height: float) -> str:
-    """Format the number inside a part of a bar; "" if it does not fit."""
-    return f"{count:,}" if fits((f"{count:,}",), width, height, INSIDE_SIZE) else ""
 
 
 def _write_behind(figure: go.Figure, totals: Sequence[int], notes: Sequence[str], theme: Theme) -> float:

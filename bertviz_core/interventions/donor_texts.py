@@ -38,13 +38,9 @@ def _changed(text: str, second: str) -> Iterator[str]:
         for word in words:
             for other in sorted(others, key=lambda other: abs(len(other) - len(word[0]))):
                 if other.lower() != word[0].lower():
-                    yield text[: word.start()] + _cased(other, word[0]) + text[word.end() :]
+                    cased = other.capitalize() if word[0][:1].isupper() else other
+                    yield text[: word.start()] + cased + text[word.end() :]
     for word in words:
         turned = word[0][::-1]
         if turned != word[0]:
             yield text[: word.start()] + turned + text[word.end() :]
-
-
-def _cased(word: str, like: str) -> str:
-    """The word, capitalized like another one."""
-    return word.capitalize() if like[:1].isupper() else word

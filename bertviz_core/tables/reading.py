@@ -81,7 +81,9 @@ def read_table(name: str, raw: bytes, limits: ReadLimits, column: str | None) ->
         if column is not None:
             has = "is read line by line, so it has no columns; give a table with them (CSV, TSV, JSON lines or Parquet)"
             raise TextError(f"{quoted(name)} {has}, or leave out the column {quoted(column)}.")
-        return _sentence_table(name, cell_texts(_lines(decoded(name, raw)), None, notices), None, None, limits, notices)
+        # splitlines would also split at characters that may be part of a sentence, such as U+2028.
+        lines = Cells.of(decoded(name, raw).replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+        return _sentence_table(name, cell_texts(lines, None, notices), None, None, limits, notices)
 
     def check_count(rows: int) -> None:
         _check_count(name, rows, 2 * limits.sentences, limits)
@@ -99,11 +101,6 @@ def read_table(name: str, raw: bytes, limits: ReadLimits, column: str | None) ->
     texts = cell_texts(cells, table.names[column_index], notices)
     _check_zeros(name, table.names[column_index], texts)
     return _sentence_table(name, texts, column_index, table, limits, notices)
-
-
-def _lines(text: str) -> Cells:
-    # splitlines would also split at characters that may be part of a sentence, such as U+2028.
-    return Cells.of(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
 
 
 def _sentence_table(

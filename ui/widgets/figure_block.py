@@ -269,14 +269,9 @@ def _signed(table: pd.DataFrame, formats: Mapping[str, str]) -> dict[Any, Any]:
     below = {
         str(name): formats.get(str(name), "%.4f" if pd.api.types.is_float_dtype(cells) else WHOLE)
         for name, cells in table.items()
-        if _is_number(cells) and (_numbers(cells) < 0).any()
+        if cells.dtype.kind in "fiu" and (_numbers(cells) < 0).any()
     }
     return {name: partial(_with_minus, how) for name, how in below.items() if how.startswith("%") or how == WHOLE}
-
-
-def _is_number(cells: pd.Series) -> bool:
-    """Whether a column holds floating-point or whole numbers."""
-    return pd.api.types.is_float_dtype(cells) or pd.api.types.is_integer_dtype(cells)
 
 
 def _with_minus(how: str, value: float) -> str:

@@ -335,13 +335,9 @@ def window_of(mask_function: Callable[..., Any], local_size: int | None) -> Wind
     zero, middle = torch.zeros((), dtype=torch.long, device="cpu"), torch.full((), reach, device="cpu")
     row = mask_function(zero, zero, middle, torch.arange(2 * reach + 1, device="cpu"))
     cells = row.expand(2 * reach + 1).tolist()
-    before, after = (_run(side) for side in (cells[:reach][::-1], cells[reach + 1 :]))
+    sides = cells[:reach][::-1], cells[reach + 1 :]
+    before, after = (next((at for at, filled in enumerate(side) if not filled), len(side)) for side in sides)
     return Window(None if before == reach else before, None if after == reach else after)
-
-
-def _run(cells: list[bool]) -> int:
-    """Number of leading True cells."""
-    return next((place for place, filled in enumerate(cells) if not filled), len(cells))
 
 
 def stepwise_attention(

@@ -285,7 +285,7 @@ def report_of(
         matched=matcher.matched(match),
         new=tuple(key for key in matcher.expected if key in match.missing),
         unused=tuple(sorted(match.unused.keys() - match.ignored_unused.keys())),
-        mismatched=_mismatched(matcher, match),
+        mismatched=tuple(Mismatch(key, *match.mismatched[key]) for key in matcher.expected if key in match.mismatched),
         ignored=tuple(row for row in rows if row.status == "ignored"),
         not_converted=tuple(match.not_converted),
         total=ledger.total,
@@ -300,7 +300,3 @@ def report_of(
         ties=tuple(tie_notes(ties, whole)),
     )
     return replace(report, suggestion=suggestion(report))
-
-
-def _mismatched(matcher: KeyMatcher, match: KeyMatch) -> tuple[Mismatch, ...]:
-    return tuple(Mismatch(key, *match.mismatched[key]) for key in matcher.expected if key in match.mismatched)

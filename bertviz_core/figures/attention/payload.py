@@ -120,10 +120,12 @@ def view_payload(
     if with_atlas:
         description, thumbnails = _atlas(atlas, most)
         names = [name for name in measures if name in MEASURES]
+        queries, keys = atlas.queries, atlas.keys
+        same = (queries.labels, queries.positions) == (keys.labels, keys.positions)
         header["atlas"] = {
             **description,
             "queries": _axis(atlas.queries, special, second),
-            "keys": None if _same(atlas.queries, atlas.keys) else _axis(atlas.keys, special, second),
+            "keys": None if same else _axis(atlas.keys, special, second),
             "hidden": None if hidden is None else [_shares(row) for row in hidden.reshape(-1, hidden.shape[-1])],
             "measures": [measure(name, getattr(atlas.measures, name)) for name in names],
         }
@@ -135,10 +137,6 @@ def view_payload(
         offset += array.nbytes
         arrays.append(array)
     return packed(header, arrays)
-
-
-def _same(one: Axis, other: Axis) -> bool:
-    return (one.labels, one.positions) == (other.labels, other.positions)
 
 
 def _shares(row: Float[np.ndarray, " queries"]) -> list[float]:

@@ -48,7 +48,8 @@ def compared_heatmaps(comparison: AttentionComparison, title: str, theme: Theme)
     top = max(float(each.weights.max(initial=0)) for each in maps) or 1.0
     count, change = (2 if comparison.difference is None else 3), comparison.difference
     across = 1 if theme.slim else count
-    longer = max(0.0, max(_longest_key(each) for each in maps) - LABEL_ROOM) if theme.slim else 0.0
+    labels = [label_width(token_text(key), TEXT_SIZE - 1) for each in maps for key in each.keys.labels]
+    longer = max(0.0, max(labels, default=0.0) - LABEL_ROOM) if theme.slim else 0.0  # where they stand upright
     height = count * (STACKED + round(longer)) if theme.slim else PART_HEIGHT
     spacing = {"vertical_spacing": (APART + longer) / height if theme.slim else 0.0}
     spacing |= {"horizontal_spacing": 0.03 if change is not None else 0.12}
@@ -76,11 +77,6 @@ def compared_heatmaps(comparison: AttentionComparison, title: str, theme: Theme)
     even_axes(figure, theme)
     figure.layout.margin.t += HEADING
     return figure.update_layout(template=go.layout.Template(), paper_bgcolor=theme.paper, plot_bgcolor=theme.paper)
-
-
-def _longest_key(attention_map: AttentionMap) -> float:
-    """Pixels that the labels of the keys take below a map, where they stand upright."""
-    return max((label_width(token_text(each), TEXT_SIZE - 1) for each in attention_map.keys.labels), default=0.0)
 
 
 def _add_map(figure: go.Figure, attention_map: AttentionMap, top: float, theme: Theme, where: dict[str, int]) -> None:

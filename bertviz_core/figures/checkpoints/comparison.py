@@ -201,14 +201,11 @@ def _add_differences(
     above = [100 * each.high - point for each, point in zip(scores, points, strict=True)]
     below = [point - 100 * each.low for each, point in zip(scores, points, strict=True)]
     bars = {"array": above, "arrayminus": below, "thickness": 2, "width": 7, "color": theme.text}
-    _add_rows(figure, points, words, theme, error_x=bars, **_on(axes), **settings)
+    on = {"xaxis": f"x{axes}", "yaxis": f"y{axes}"} if axes else {}
+    _add_rows(figure, points, words, theme, error_x=bars, **on, **settings)
     zero = {"color": theme.muted, "width": 1.5, "dash": "dash"}
     ends = {"x0": 0, "x1": 0, "y0": 0, "y1": 1, "xref": f"x{axes}" if axes else None, "yref": f"y{axes} domain"}
     figure.add_shape(type="line", **ends, line=zero, layer="below")
-
-
-def _on(axes: str) -> dict[str, str]:
-    return {"xaxis": f"x{axes}", "yaxis": f"y{axes}"} if axes else {}
 
 
 def _add_rows(

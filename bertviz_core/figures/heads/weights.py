@@ -389,22 +389,17 @@ def norm_maps(norms: Float[np.ndarray, "layers heads blocks"], title: str, theme
         Panel(
             f"<b>{subscript(SYMBOLS[block])}</b> {block}",
             subscript(SYMBOLS[block]),
-            norms[:, :, index].astype(np.float32),
+            cells,
             sequential(theme),
-            (0.0, _highest(norms[:, :, index].astype(np.float32))),
+            (0.0, float(np.max(cells, where=np.isfinite(cells), initial=0.0)) or 1.0),
             "norm",
             ".1f",
             bar=bar,
             most_ticks=ticks,
         )
-        for index, block in enumerate(BLOCKS)
+        for block, cells in zip(BLOCKS, np.moveaxis(norms.astype(np.float32), 2, 0), strict=True)
     ]
     return head_panels(panels, grid, title, theme)
-
-
-def _highest(values: Float[np.ndarray, "layers heads"]) -> float:
-    """Return the largest norm of a map; 1 if there is none above 0."""
-    return float(values[np.isfinite(values)].max(initial=0.0)) or 1.0
 
 
 def _cut_lines(heads: int, dim: int, theme: Theme) -> list[dict[str, Any]]:

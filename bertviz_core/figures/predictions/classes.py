@@ -111,7 +111,8 @@ def name_bars(
     room = (high - low) * label / max(0.5 * theme.pixels - label, label)
     says = {"range": [low - (room if low < 0 else 0), high + room], "title": {"text": SAYS[scoring]}}
     rows = {"tickvals": list(range(len(names))), "range": [len(names) - 0.5, -0.5], "showgrid": False}
-    shown = [lined_label(_line(name), NAMES * theme.pixels, TEXT_SIZE - 1) for name in names]
+    plain = [escape(escape_controls(" ".join(name.split()))) for name in names]
+    shown = [lined_label(name, NAMES * theme.pixels, TEXT_SIZE - 1) for name in plain]
     figure.update_yaxes(rows, ticktext=shown).update_xaxes(says, **ticks)
     if scoring == "sigmoid":
         line = {"color": theme.muted, "width": 1.5, "dash": "dash"}
@@ -136,11 +137,6 @@ def clear_stretches(
     )
     edges = [-0.5, *(edge for top, _ in places for edge in (top, top + thick)), rows - 0.5]
     return [(top, bottom) for top, bottom in zip(edges[::2], edges[1::2], strict=True) if bottom - top > ROUND]
-
-
-def _line(name: str) -> str:
-    """Format an untrusted name as a label of one line."""
-    return escape(escape_controls(" ".join(name.split())))
 
 
 def number_words(value: float, scoring: Scoring) -> str:

@@ -1,6 +1,5 @@
 """How the tokens of a text are shown."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from bertviz_core.lazy_imports import pandas as pd
@@ -24,17 +23,14 @@ def _rows(tokens: Tokens) -> list[tuple[Any, ...]]:
     blank = (None,) * len(tokens)
     types = tokens.token_type_ids if tokens.token_type_ids is not None else blank
     spans = [f"{span[0]}:{span[1]}" if span and span[0] < span[1] else "" for span in tokens.offsets or blank]
-    numbers = (_texts(each) for each in (range(len(tokens)), tokens.input_ids, tokens.word_ids or blank, types))
+    columns = (range(len(tokens)), tokens.input_ids, tokens.word_ids or blank, types)
+    numbers = (["" if value is None else str(value) for value in each] for each in columns)
     marks = [
         "special" if special else "unknown" if unknown else ""
         for special, unknown in zip(tokens.special, tokens.unknown, strict=True)
     ]
     position, ids, words, kinds = numbers
     return list(zip(position, tokens.tokens, ids, words, spans, kinds, marks, strict=True))
-
-
-def _texts(values: Iterable[object]) -> list[str]:
-    return ["" if value is None else str(value) for value in values]
 
 
 TOKENS: Faces[Tokens] = Faces(
