@@ -121,7 +121,7 @@ def test_a_page_about_one_number_opens_what_it_rests_on(page: Page, server: str)
     expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=COLD_MS)
     page.get_by_role("link", name="Show in Journey").click()
     expect(page.get_by_text("Target: cosine to 'A river.'")).to_be_visible()
-    expect(page.locator("[data-name^='back to the ']")).to_be_visible(timeout=COLD_MS)
+    expect(page.locator("[data-name^='show the ']")).to_be_visible(timeout=COLD_MS)
 
 
 @pytest.mark.slow

@@ -165,7 +165,7 @@ def test_the_end_sums_up_and_leads_to_the_next_lesson(page: Page, server: str) -
 
 def test_the_guide_goes_by_keys_alone_and_gives_the_reader_back_their_view(page: Page, server: str) -> None:
     page.goto(f"{server}/journey?query=2&colour=entropy&rests_on=true&target=state&pair=A+river.")
-    ending = page.locator("[data-name='back to the entropy']")
+    ending = page.locator("[data-name='show the entropy again']")
     ending.wait_for(timeout=COLD_MS)
     page.get_by_role("link", name="Guide: ").click()
     for number in range(1, 11):
