@@ -123,11 +123,9 @@ def stages_of(model: Architecture, ledger: Ledger, layers: int) -> tuple[Stage, 
     totals = {component.name: component.total for component in ledger.components}
     stack = _stack(ledger, layers)
     if stack == "encoder" and "decoder" in totals:  # its own tables are no embeddings of the text
-        own = [
-            each for each in ledger.parameters if each.component == "embeddings" and "decoder" in each.name.split(".")
-        ]
-        of_decoder = sum(each.numel for each in own if each.tied_to is None)
-        totals |= {"embeddings": totals["embeddings"] - of_decoder, "decoder": totals["decoder"] + of_decoder}
+        tables = [each for each in ledger.parameters if each.component == "embeddings" and each.tied_to is None]
+        own = sum(each.numel for each in tables if "decoder" in each.name.split("."))
+        totals |= {"embeddings": totals.get("embeddings", 0) - own, "decoder": totals["decoder"] + own}
     rows = [row for row in ledger.layers if row.component == stack]
     outside = _outside(model, ledger, stack)
     first = (

@@ -5,6 +5,7 @@ lesson's file. The reader's own texts are restored at the end.
 """
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -144,7 +145,8 @@ def follow_address(here: str, pages: Pages) -> str:
     before = st.session_state.get(ADDRESS)
     if before != st.session_state[TOUR]:
         if before is not None and before[:2] == place.names()[:2]:  # from a link of the same step
-            take_texts_back(_texts(_place(*before).view))
+            with suppress(LessonError):  # its file has changed meanwhile
+                take_texts_back(_texts(_place(*before).view))
         apply_texts(_texts(place.step) | _texts(place.view))
         st.session_state.update({ADDRESS: st.session_state[TOUR], PANEL: False})  # the list has led here
     return address(place.view.page, [*place.query(), *place.carried_values()]) if way == "open" else ""
