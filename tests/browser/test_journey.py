@@ -450,7 +450,7 @@ def test_the_number_of_the_whole_text_is_drawn_as_such_and_every_scale_is_named(
     expect(words).to_contain_text("the whole text")
     expect(words).to_contain_text("pooler (not used by this answer)")
     expect(words).to_contain_text(
-        re.compile(r"by up to 0\.\d{4} without a head \(frames\), by up to 0\.\d{4} without a word")
+        re.compile(r"at most ±0\.\d{4} without a head \(frames\), at most ±0\.\d{4} without a word")
     )
     assert page.locator(".journey svg .label").evaluate_all(LYING) == []
 

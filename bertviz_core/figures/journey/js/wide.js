@@ -315,7 +315,7 @@ function drawLegend(view, svg, y) {
 function drawBackRamp(view, svg, x, y) {
   const { layers, heads, tokens } = view.header.ending, opened = /^\d+$/.test(view.path.open);
   const kinds = [[layers, "without a layer"], [opened && heads, "without a head (frames)"], [tokens, "without a word"]].filter(([values]) => values);
-  const ends = kinds.map(([{ values }, name]) => `by up to ${fixed(peak(values.filter(Number.isFinite)), 4)} ${name}`);
+  const ends = kinds.map(([{ values }, name]) => `at most ±${fixed(peak(values.filter(Number.isFinite)), 4)} ${name}`);
   const room = view.plan.width - x - 166 - textWidth("the number falls  rises  ");
   drawRamp(view, svg, x, y, view.look.supporting, "the number falls", "rises", fitting([ends.join(", "), ends[0]], room));
 }
