@@ -258,11 +258,11 @@ def offline_page(payload: bytes, view: str, style: str, script: str, title: str,
     """
     length = int.from_bytes(payload[:4], "little")
     look = json.loads(payload[4 : 4 + length])["look"]
-    sheet = style + OFFLINE_STYLE.format(text=look["text"], paper=look["paper"], muted=look["muted"])
-    code = f"{script}\nstartAlone();"
+    sheet = font_face() + style + OFFLINE_STYLE.format(text=look["text"], paper=look["paper"], muted=look["muted"])
+    code = f"{script}\ndocument.fonts.load(\"16px 'Source Sans'\").finally(startAlone);"  # which measures words
     policy = (
         f"default-src 'none'; script-src '{_digest(code)}'; style-src '{_digest(sheet)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        "font-src data:; base-uri 'none'; form-action 'none'"
     )
     return OFFLINE_PAGE.format(
         title=html.escape(title),

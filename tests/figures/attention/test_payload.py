@@ -20,6 +20,7 @@ from bertviz_core.attention.results import Axis, MapOptions, PooledMap
 from bertviz_core.figures.attention.html_file import CSS, JS, attention_html, file_payload
 from bertviz_core.figures.attention.payload import codes, identity, map_bits, view_payload
 from bertviz_core.figures.attention.view_state import AHEAD_BYTES, maps_sent_ahead
+from bertviz_core.figures.base.export import font_face
 from bertviz_core.figures.base.style import DARK, LIGHT
 from tests.helpers.hand_made_attention import EVIL, atlas_of, map_of
 from ui.components.attention import view
@@ -278,6 +279,8 @@ def test_a_file_lets_nothing_run_but_its_own_code():
         digest = base64.b64encode(sha256(text.encode()).digest()).decode()
         assert f"{kind}-src 'sha256-{digest}'" in policy
     assert policy.startswith("default-src 'none'")
+    assert style.startswith(font_face())  # the same typeface on every machine
+    assert "font-src data:;" in policy
     assert base64.b64decode(found.raw[("script", "data")]) == message
     assert EVIL not in page
     assert "http://" not in page

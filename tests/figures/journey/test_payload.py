@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from bertviz_core import open_model
+from bertviz_core.figures.base.export import font_face
 from bertviz_core.figures.base.style import LIGHT
 from bertviz_core.figures.journey.html_file import journey_html, script, style
 from bertviz_core.figures.journey.payload import DrawnChange, Ending, Path, identity, journey_payload, parts_payload
@@ -174,6 +175,7 @@ def test_a_file_runs_its_own_code_alone(opened: OpenedModel) -> None:
     digest = base64.b64encode(sha256(code.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in policy
     assert "default-src 'none'" in policy
+    assert font_face() in page
     (data,) = re.findall(r'id="data">([^<]*)<', page)
     assert base64.b64decode(data) == payload
 
