@@ -60,10 +60,14 @@ def pin(page: Page, note: str = "") -> None:
     expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
 
 
-def two_pinned(page: Page, server: str) -> None:
+def pin_head(page: Page, server: str, note: str = "") -> None:
     page.goto(f"{server}/attention?layer=2&head=5")
     expect(page.locator(".stage[data-shown='2.5']")).to_be_visible(timeout=COLD_MS)
-    pin(page, NOTE)
+    pin(page, note)
+
+
+def two_pinned(page: Page, server: str) -> None:
+    pin_head(page, server, NOTE)
     page.get_by_test_id("stSidebar").get_by_role("link", name="Tokens").click()
     expect(page.locator(".st-key-tokens_text .main-svg").first).to_be_visible()
     pin(page)
@@ -143,9 +147,7 @@ def test_the_summary_of_a_lesson_ends_what_is_presented(page: Page, server: str)
 @pytest.mark.slow
 def test_who_leaves_present_has_the_head_that_was_chosen_last(lecturer: Page, server: str) -> None:
     page = lecturer
-    page.goto(f"{server}/attention?layer=2&head=5")
-    expect(page.locator(".stage[data-shown='2.5']")).to_be_visible(timeout=COLD_MS)
-    pin(page)
+    pin_head(page, server)
     head = page.get_by_role("spinbutton", name="Head")
     head.fill("7")
     head.press("Enter")
@@ -162,9 +164,7 @@ def test_who_leaves_present_has_the_head_that_was_chosen_last(lecturer: Page, se
 @pytest.mark.slow
 def test_back_after_a_presented_view_leads_to_its_slide_and_then_to_the_page(lecturer: Page, server: str) -> None:
     page = lecturer
-    page.goto(f"{server}/attention?layer=2&head=5")
-    expect(page.locator(".stage[data-shown='2.5']")).to_be_visible(timeout=COLD_MS)
-    pin(page)
+    pin_head(page, server)
     page.locator(".st-key-pins_open button").first.click()
     page.get_by_role("link", name="Present", exact=True).click()
     expect(card(page)).to_contain_text("step 1 of 1")
