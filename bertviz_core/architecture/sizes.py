@@ -225,8 +225,8 @@ def describe(source: ModelSource, ledger: Ledger, facts: ModelFacts | None = Non
     """
     of_text = source.config.get("text_config")  # of a multimodal model
     config = {**of_text, **source.config} if isinstance(of_text, Mapping) else source.config
-    given: dict[str, Any] = {word: value for word, value in config.items() if isinstance(value, int | str)}
-    sizes = {name: next((given[word] for word in words if word in given), None) for name, words in SIZES.items()}
+    values: dict[str, Any] = {word: value for word, value in config.items() if isinstance(value, int | str)}
+    sizes = {name: next((values[word] for word in words if word in values), None) for name, words in SIZES.items()}
     applications = layer_applications(config)
     if applications:
         sizes["num_hidden_layers"] = sum(applications.values())

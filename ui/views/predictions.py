@@ -199,8 +199,8 @@ def label_errors_view(opened: SharedModel, ask: Ask, options: Options) -> Iterat
     with row:
         labelled, seed = labelled_texts(opened, reading.checked_rows)
         if labelled is not None and EXAMPLE_TASK in whole_heads(opened).tasks:
-            labels, said = as_classes(labelled.labels, errors.head_classes(opened))
-            labelled = replace(labelled, labels=labels or (), notices=(*labelled.notices, *said))
+            labels, notices = as_classes(labelled.labels, errors.head_classes(opened))
+            labelled = replace(labelled, labels=labels or (), notices=(*labelled.notices, *notices))
     if labelled is None:
         wait_for_file("Texts")
         end_page()

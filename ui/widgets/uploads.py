@@ -453,8 +453,8 @@ def text_list(answered_by: str, classes: Sequence[str], mask: str, pair: str | N
     columns = (*COLUMNS, *(["none: the second text of the page"] if answered_by in OF_PAIRS else []))
     listed = text_panel(questions.TEXTS_FROM, "many_box", MANY_FILE, words, columns, own)
     if listed is not None:
-        gold, said = as_classes(listed.gold, classes)
-        listed = replace(listed, gold=gold, notices=(*listed.notices, *said))
+        gold, notices = as_classes(listed.gold, classes)
+        listed = replace(listed, gold=gold, notices=(*listed.notices, *notices))
     if listed is None or not pair or listed.pairs is not None:
         return listed
     if answered_by in OF_PAIRS:
@@ -475,14 +475,14 @@ def as_classes(gold: tuple[str, ...] | None, classes: Sequence[str]) -> tuple[tu
     if not labels:
         return gold, ()
     with st.popover(NAME_CLASSES, icon=":material/label:", key="named_box"):
-        said = {name: column_select(f"{name} is", f"{name}_is", labels, "", "not said") for name in classes}
-    named = {label: name for name, label in said.items() if label}
+        chosen = {name: column_select(f"{name} is", f"{name}_is", labels, "", "not said") for name in classes}
+    named = {label: name for name, label in chosen.items() if label}
     if len(named) == 1 and len(classes) == len(labels) == 2:  # the other class is the other label
         (one,), (name,) = named, named.values()
         named |= {label: other for label in labels for other in classes if label != one and other != name}
     words = ", ".join(f"{quoted(label, 40)} is {name}" for label, name in named.items())
-    said_so = (f"The classes are named by you: {words}.",) if named else ()
-    return tuple(named.get(each.strip(), each) for each in gold or ()), said_so
+    notices = (f"The classes are named by you: {words}.",) if named else ()
+    return tuple(named.get(each.strip(), each) for each in gold or ()), notices
 
 
 def _typed_texts(answered_by: str, classes: Sequence[str], mask: str) -> answered.TextList:

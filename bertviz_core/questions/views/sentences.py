@@ -191,7 +191,7 @@ def _every_pair(
     word, clusters = MEASURE_WORDS[measure], answer.drawn["clusters"]
     order = np.arange(len(answer.result)) if clusters is None else clusters.order
 
-    def said(one: int, other: int, count: int = 7) -> str:
+    def similarity_words(one: int, other: int, count: int = 7) -> str:
         value = f"{word[0].upper()}{word[1:]} **{answer.result[one, other]:.{count}f}**"
         both = " and ".join(texts.quoted_sentence(each, vectors.sentences[each]) for each in (one, other))
         return f"{value}: {both}"
@@ -200,14 +200,14 @@ def _every_pair(
         if cell is None or max(cell) >= len(order):
             if len(order) > 1:
                 pairs = ask(closest_pairs, options.only(*closest_pairs.params, task=options.task)).result
-                closest = said(int(pairs.first[0]), int(pairs.second[0]), 4)
+                closest = similarity_words(int(pairs.first[0]), int(pairs.second[0]), 4)
                 yield Text(f"{closest}, the closest. Choose a cell for another pair.")
             return
         one, other = int(order[cell[0]]), int(order[cell[1]])
         pair = {FIRST_SENTENCE.key: one, SECOND_SENTENCE.key: other}
         numbers = {f"{key}_number": place + 1 for key, place in pair.items()}
         button = Button("Token contributions", "explain_pair", {**pair, **numbers}, "Token contributions")
-        yield Row([Text(said(one, other)), button])
+        yield Row([Text(similarity_words(one, other)), button])
         if one != other:
             yield scaling.rank_line(scale, float(answer.result[one, other]))
 
