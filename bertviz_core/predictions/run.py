@@ -23,7 +23,7 @@ from bertviz_core.models.loading import (
     read_state_dict,
     with_weights,
 )
-from bertviz_core.models.local_files import weights_folder
+from bertviz_core.models.local_files import saved_class, weights_folder
 from bertviz_core.models.recording import attention_implementation, with_child
 from bertviz_core.models.rerankers import OF_HEAD, OF_TOKENS, OF_VECTORS, answer_tokens, scored_by
 from bertviz_core.models.safetensors.folder import read_header
@@ -89,7 +89,7 @@ def stored_task(source: ModelSource) -> str:
 
 def stored_tasks(source: ModelSource) -> tuple[str, ...]:
     """Tasks of the heads that a checkpoint was saved with; several for classes such as BertForPreTraining."""
-    named = _saved_class(source)
+    named = saved_class(source.config)
     config = model_config(source.name, source.config)
     if scored_by(source) != OF_HEAD:
         return ("sequence-classification",)
@@ -202,16 +202,11 @@ def _class_names(task: str, config: Any) -> tuple[str, ...]:
     return tuple(each.__name__ for each in classes_of(task_class(task), type(config)))
 
 
-def _saved_class(source: ModelSource) -> str:
-    """Return the name of the class that a checkpoint was saved with; "" if its config names none."""
-    return str((source.config.get("architectures") or [""])[0])
-
-
 def _check_whole(source: ModelSource, task: str, info: Mapping[str, Any]) -> None:
     pooler_needed = task not in WITHOUT_POOLER
     missing = sorted(key for key in info["missing_keys"] if pooler_needed or "pooler." not in key)
     if missing:
-        name, saved = source.name, escape_controls(_saved_class(source)[:60])
+        name, saved = source.name, escape_controls(saved_class(source.config)[:60])
         where = f"{name!r}, saved as {saved}" if saved else repr(name)
         raise CheckpointError(
             f"The task head for {task} is not whole in {where}: {counted(len(missing), 'tensor')} ({quoted(missing[0])}"

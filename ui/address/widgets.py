@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from bertviz_core.questions.parameters import Param
-from ui.address.navigation import write_brought
+from ui.address.navigation import visit, write_brought
 from ui.session import store, stored
 
 T = TypeVar("T", bound=str)
@@ -20,16 +20,13 @@ BOUND: Mapping[str, Any] = {"bind": "query-params", "persist_state": "session"}
 
 def choice(param: Param, label: str, options: Sequence[T], **more: Any) -> T:
     """Show a few options side by side, one of which is always selected; those that apply here, the default first."""
+    _follow_default(param.key, options[0])
     keep_among(param.key, options, options[0])
-    _begin_with_default(param.key, options)
     _write_brought(param.key, options[0], more)
     chosen: T | None = st.segmented_control(
         label, options, default=options[0], required=True, key=param.key, **BOUND, **more
     )
-    value, others = chosen or options[0], f"{param.key}_of_reader"
-    if value != stored(others):
-        store(others, None if value == options[0] else value)
-    return value
+    return _chosen_of(param.key, chosen or options[0], options[0])
 
 
 def select(param: Param, label: str, options: Sequence[T], first: T | None = None, **more: Any) -> T:
@@ -39,10 +36,11 @@ def select(param: Param, label: str, options: Sequence[T], first: T | None = Non
     """
     first = options[0] if first is None else first
     if not more.get("accept_new_options"):
+        _follow_default(param.key, first)
         keep_among(param.key, options, first)
     _write_brought(param.key, first, more)
     chosen: T | None = st.selectbox(label, options, index=options.index(first), key=param.key, **BOUND, **more)
-    return first if chosen is None else chosen
+    return _chosen_of(param.key, first if chosen is None else chosen, first)
 
 
 def whole(param: Param, label: str, least: int, most: int, first: int, **more: Any) -> int:
@@ -123,12 +121,24 @@ def several(param: Param, label: str, options: Sequence[str], first: Sequence[st
     return list(map(str, st.multiselect(label, options, list(first), key=param.key, **shown, **BOUND, **more)))
 
 
-def _begin_with_default(key: str, options: Sequence[str]) -> None:
-    """Where another view or model has another default among the same options, keep only what the reader chose."""
-    before = stored(f"{key}_options", options)
-    store(f"{key}_options", options)
-    if before[0] != options[0] and set(before) == set(options) and stored(key) == before[0]:
-        store(key, stored(f"{key}_of_reader") or options[0])
+def _follow_default(key: str, default: str) -> None:
+    """Where another view or model has another default, keep only what the reader or a link chose."""
+    of, before = _names(key)[0], stored(_names(key)[0], default)
+    store(of, default)
+    if before != default and stored(key) == before and key not in st.query_params:
+        store(key, stored(_names(key)[1]) or default)
+
+
+def _chosen_of(key: str, value: T, default: str) -> T:
+    """The value, which is remembered as the reader's where it is not the default."""
+    if value != stored(_names(key)[1]):
+        store(_names(key)[1], None if value == default else value)
+    return value
+
+
+def _names(key: str) -> tuple[str, str]:
+    """Where the default that was last shown on this page is stored, and what the reader chose instead."""
+    return f"{key}_default_on_{visit().page}", f"{key}_chosen_on_{visit().page}"
 
 
 def _write_brought(key: str, default: object, more: Mapping[str, Any]) -> None:

@@ -82,11 +82,6 @@ def _unreached() -> dict[str, Unreached]:
     return {}
 
 
-def saved_class(name: str) -> str:
-    """The class named by a model's config; "" for none."""
-    return str((source(name).config.get("architectures") or [""])[0])
-
-
 def source_key(name: str) -> SourceKey:
     """Return the cache key of a model for its current files."""
     return _source_key(source(name))

@@ -36,6 +36,7 @@ from bertviz_core.figures.checkpoints.weights import (
 )
 from bertviz_core.isolation.regular_files import has_links
 from bertviz_core.lazy_imports import pandas as pd
+from bertviz_core.models.local_files import saved_class
 from bertviz_core.models.skeleton import TASK_CLASSES
 from bertviz_core.predictions.probing.reading import EXAMPLE_SET
 from bertviz_core.questions.models import checkpoints
@@ -102,16 +103,11 @@ STATES = ("all", "matched", "new", "wrong shape", "tied", "unused", "ignored")
 
 def loadable_tasks(opened: Opened, _: Options) -> tuple[str, ...]:
     """Tasks for which the family has a class, that of the checkpoint first."""
-    tasks, saved = tasks_of(opened), saved_class(opened)
+    tasks, saved = tasks_of(opened), saved_class(opened.source.config)
     if not tasks:
         raise UnsupportedModelError(f"transformers has no class of {opened.name!r} for any of the supported tasks.")
     named = next((task for end, task in HEADS.items() if end and saved.endswith(end)), "base")
     return tuple(dict.fromkeys((named if named in tasks else tasks[0], *tasks)))
-
-
-def saved_class(opened: Opened) -> str:
-    """The class named by the checkpoint's config; "" for none."""
-    return str((opened.source.config.get("architectures") or [""])[0])
 
 
 def head_labels(opened: Opened, options: Options) -> tuple[int, int, int]:
@@ -184,7 +180,7 @@ COMPARED_TEXTS = Param("compared_texts", "text", "texts, one on each line", labe
 def about_checkpoint(opened: Opened, ask: Ask, _: Options) -> tuple[str, Sequence[Part]]:
     """Class and origin of the checkpoint."""
     source = opened.source
-    classes = class_words(saved_class(opened), ask(parameters, Options()).result.architecture)
+    classes = class_words(saved_class(opened.source.config), ask(parameters, Options()).result.architecture)
     adapter = "" if source.adapter is None else f", an adapter of {source.adapter.base.name}"
     weights = "its weights are on this machine" if source.has_weights else "without its weights"
     return f"{classes}{adapter}; {weights}", ()

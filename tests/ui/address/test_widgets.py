@@ -68,3 +68,33 @@ def test_what_another_model_left_becomes_the_nearest_or_the_default(
 ) -> None:
     found, _ = answers(state)
     assert found[name] == value
+
+
+def defaults_of_a_model() -> None:
+    import streamlit as st
+
+    from bertviz_core.questions.parameters import Param
+    from ui.address import widgets
+
+    options = st.session_state["offered"]
+    chosen = widgets.select(Param("word", "text", "a word"), "Word", options)
+    st.session_state["answers"] = chosen, widgets.choice(Param("colour", "text", "a colour"), "Colour", options)
+
+
+def test_another_models_default_is_shown_unless_the_reader_or_a_link_chose() -> None:
+    at = AppTest.from_function(defaults_of_a_model, default_timeout=60)
+
+    def shown(offered: str) -> tuple[str, str]:
+        at.session_state["offered"] = list(offered)
+        at.run()
+        assert not at.exception
+        values: tuple[str, str] = at.session_state["answers"]
+        return values
+
+    assert [shown(each) for each in ("abc", "bac", "cd")] == [("a", "a"), ("b", "b"), ("c", "c")]
+    at.selectbox(key="word").set_value("d")
+    at.segmented_control(key="colour").set_value("d").run()
+    assert [shown(each) for each in ("dc", "cd", "ecd")] == [("d", "d")] * 3
+    assert shown("abc") == ("a", "a")
+    at.query_params["word"] = "a"
+    assert shown("cab") == ("a", "c")
