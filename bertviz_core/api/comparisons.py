@@ -20,10 +20,10 @@ from bertviz_core.errors import TextError
 from bertviz_core.predictions.probing.calibration import BINS
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.parameters import Options, joined_names
 from bertviz_core.questions.predictions.calibration import BINS_COUNT, calibration, calibration_options
 from bertviz_core.questions.predictions.label_errors import PROBABILITIES_FROM
-from bertviz_core.questions.predictions.labelled_texts import SEED
+from bertviz_core.questions.predictions.labelled_texts import CLASS_NAMES, SEED
 from bertviz_core.questions.predictions.predict import JOINED, JOINS
 from bertviz_core.questions.predictions.two_models import (
     VIEW,
@@ -127,6 +127,7 @@ class ModelComparisons(ModelFigures):
         pooling: str | None = None,
         layer: int | None = None,
         seed: int = 0,
+        class_names: Sequence[str] = (),
     ) -> CalibrationResult:
         """Measure whether what a classifier is so sure of is true that often, and what a temperature changes.
 
@@ -140,6 +141,7 @@ class ModelComparisons(ModelFigures):
             pooling: of probes, pooling of the vectors; defaults to that of the checkpoint.
             layer: of probes, entry of the hidden states that is pooled; defaults to the last.
             seed: of probes, seed of the division into folds.
+            class_names: names for the classes of a head that only numbers them, in its order; defaults to its own.
 
         Raises:
             BertvizError: a head has no classes, or the texts have no labels of its head, or all the same.
@@ -148,6 +150,7 @@ class ModelComparisons(ModelFigures):
         values = {OTHER.key: "" if other is None else fspath(other), BINS_COUNT.key: str(bins)}
         values |= {PROBABILITIES_FROM.key: probabilities_from, SEED.key: str(seed)}
         values |= {POOLING.key: pooling or "", STATE.key: "" if layer is None else str(layer)}
+        values[CLASS_NAMES.key] = joined_names(class_names)
         options = calibration_options(rows[0], rows[1] or [], rows[2], self.task, **values)
         return self._ask(calibration, CalibrationResult, options)
 

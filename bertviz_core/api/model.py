@@ -38,7 +38,7 @@ from bertviz_core.questions.interventions.attributions import share_values, word
 from bertviz_core.questions.interventions.effects import ablation_effects
 from bertviz_core.questions.models.architecture import architecture, parameters
 from bertviz_core.questions.models.checkpoints import adapter_updates, load_report_of
-from bertviz_core.questions.parameters import Options, numbered
+from bertviz_core.questions.parameters import Options, joined_names, numbered
 from bertviz_core.questions.predictions.label_errors import label_errors, label_options, typed_rows
 from bertviz_core.questions.predictions.predict import fitting_head, predictions
 from bertviz_core.questions.predictions.thresholds import labelled_pairs, threshold_options, thresholds
@@ -284,6 +284,7 @@ class ModelOfLists(ModelRankings):
         pooling: str | None = None,
         layer: int | None = None,
         seed: int = 0,
+        class_names: Sequence[str] = (),
     ) -> LabelErrorsResult:
         """Find the labels that are likely wrong, by confident learning (Northcutt et al. 2021).
 
@@ -299,6 +300,7 @@ class ModelOfLists(ModelRankings):
             pooling: pooling of the vectors; defaults to that of the checkpoint.
             layer: entry of the hidden states that is pooled; defaults to the last.
             seed: seed of the division into folds.
+            class_names: names for the classes of a head that only numbers them, in its order; defaults to its own.
 
         Raises:
             BertvizError: fewer than two classes have two texts, or the head has no class with the name of a label.
@@ -308,9 +310,8 @@ class ModelOfLists(ModelRankings):
             "suspects_by": suspects_by,
             "suspects_order": suspects_order,
         }
-        values |= {"seed": str(seed), **plan_values(pooling, layer)}
-        options = label_options(typed_rows(texts, labels), values)
-        return self._ask(label_errors, LabelErrorsResult, options)
+        values |= {"seed": str(seed), "class_names": joined_names(class_names), **plan_values(pooling, layer)}
+        return self._ask(label_errors, LabelErrorsResult, label_options(typed_rows(texts, labels), values))
 
 
 class Model(ModelOfLists):

@@ -40,7 +40,7 @@ from bertviz_core.questions.predictions.label_errors import (
     label_probabilities,
     probability_options,
 )
-from bertviz_core.questions.predictions.labelled_texts import SEED
+from bertviz_core.questions.predictions.labelled_texts import CLASS_NAMES, SEED
 from bertviz_core.questions.predictions.predict import LONGEST
 from bertviz_core.questions.predictions.ranking import LABEL
 from bertviz_core.questions.predictions.thresholds import (
@@ -103,17 +103,9 @@ def thresholds_command(
     second = pair or usual_column(names, SECOND_COLUMNS) or SECOND_COLUMNS[0]
     firsts, seconds, labels, notices = table_pairs(table, second, gold or usual_column(names, SCORE_COLUMNS) or "label")
     print_notices(notices[len(table.notices) :])
-    values = {
-        PRECISION.key: precision,
-        CUT.key: cut,
-        SCORED_BY.key: scored_by.replace("-", " "),
-        NUMBER.key: number,
-        LABEL.key: label,
-        POOLING.key: pooling,
-        STATE.key: layer,
-        PROMPT.key: prompt,
-        QUERY_PROMPT.key: query_prompt,
-    }
+    values = {PRECISION.key: precision, CUT.key: cut, SCORED_BY.key: scored_by.replace("-", " "), NUMBER.key: number}
+    values |= {LABEL.key: label, POOLING.key: pooling, STATE.key: layer, PROMPT.key: prompt}
+    values[QUERY_PROMPT.key] = query_prompt
     with progress_bar(len(labels), "Texts") as bar:
         answer = thresholds(opened_model(model), threshold_options((firsts, seconds, labels), values), bar)
     show(THRESHOLDS, answer.result, answer.notices, as_json)
@@ -125,6 +117,10 @@ LABEL_COLUMN_HELP = f"Column with the labels; {', '.join(LABEL_COLUMNS[:4])} ...
 FROM_HELP = f"{' or '.join(SOURCES)}: probes that are fitted without the text, or the model's own head."
 SUSPECTS_HELP = f"What makes a label suspect: {', '.join(FOUND_BY)}."
 ORDER_HELP = f"What ranks the suspects: {' or '.join(RANKED_BY)}."
+CLASS_NAMES_HELP = "Names for the classes of a head that only numbers them, in its order, such as negative,positive."
+ClassNamesOption = Annotated[
+    str, typer.Option("--class-names", metavar="NAME,NAME,...", help=CLASS_NAMES_HELP), CLASS_NAMES
+]
 OUT_HELP = "CSV of the suspects with an empty column decision, for keep, change or drop."
 
 
@@ -140,6 +136,7 @@ def label_errors_command(
     pooling: Annotated[str, typer.Option("--pooling", metavar="POOLING", help=POOLING_HELP), POOLING] = "",
     layer: Annotated[str, typer.Option("--layer", metavar="L", help=LAYER_HELP), STATE] = "",
     seed: Annotated[str, typer.Option("--seed", metavar="N", help="Seed of the division into folds."), SEED] = "",
+    names: ClassNamesOption = "",
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help=OUT_HELP)] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -153,14 +150,8 @@ def label_errors_command(
             f"{quoted(table.name)} has no column beside its texts; name the one with labels: ", Named("gold")
         )
     labelled = column_labels(table, labels, checked_rows)
-    values = {
-        PROBABILITIES_FROM.key: source,
-        SUSPECTS_BY.key: by,
-        SUSPECTS_ORDER.key: order,
-        POOLING.key: pooling,
-        STATE.key: layer,
-        SEED.key: seed,
-    }
+    values = {PROBABILITIES_FROM.key: source, SUSPECTS_BY.key: by, SUSPECTS_ORDER.key: order, POOLING.key: pooling}
+    values |= {STATE.key: layer, SEED.key: seed, CLASS_NAMES.key: names}
     options, opened = label_options(labelled, values), opened_model(model)
     for param in (SUSPECTS_BY, SUSPECTS_ORDER):
         options.choice(param)
@@ -197,14 +188,9 @@ def tags_command(
 ) -> None:
     """Score the entities that a tagger finds in words with gold tags: precision, recall, F1, and every error."""
     name, data = file_or_input(file)
-    values = {
-        tagging.MODE.key: mode,
-        tagging.SPACE.key: "true" if space else "",
-        tagging.SENTENCE.key: sentence,
-        tagging.ALIGNED.key: {"first": tagging.ALIGNED.options[0], "all": tagging.ALIGNED.options[1]}.get(
-            aligned, aligned
-        ),
-    }
+    pieces = dict(zip(("first", "all"), tagging.ALIGNED.options, strict=True)).get(aligned, aligned)
+    values = {tagging.MODE.key: mode, tagging.SPACE.key: "true" if space else "", tagging.SENTENCE.key: sentence}
+    values |= {tagging.ALIGNED.key: pieces}
     options, opened = tagging.tag_options(read_tagged(name, file_bytes(name, data)), **values), opened_model(model)
     if sentence:
         labels = tagging.gold_labels(opened, options)

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bertviz_core.cli.labels import ClassNamesOption
 from bertviz_core.cli.opened import opened_model, opened_table, progress_bar
 from bertviz_core.cli.options import (
     DASH_HELP,
@@ -18,7 +19,7 @@ from bertviz_core.cli.options import (
     typed_text,
     typed_texts,
 )
-from bertviz_core.errors import TextError
+from bertviz_core.errors import Named, TextError
 from bertviz_core.predictions.probing.calibration import BINS, LEAST_BINS, MOST_BINS
 from bertviz_core.predictions.probing.gold import shared_words
 from bertviz_core.predictions.probing.reading import LABEL_COLUMNS, gold_column, label_column
@@ -30,7 +31,7 @@ from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.calibration import BINS_COUNT, calibration, calibration_options
 from bertviz_core.questions.predictions.label_errors import PROBABILITIES_FROM, SOURCES
-from bertviz_core.questions.predictions.labelled_texts import SEED, column_scores
+from bertviz_core.questions.predictions.labelled_texts import CLASS_NAMES, SEED, column_scores
 from bertviz_core.questions.predictions.predict import (
     JOIN,
     MASK,
@@ -64,7 +65,6 @@ from bertviz_core.questions.tables.predictions import (
     prediction_lines,
 )
 from bertviz_core.questions.texts.sentences import POOLING, STATE
-from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import escape_controls, quoted
 
@@ -101,14 +101,19 @@ def predict(
     file: FileOption = None,
     column: ColumnOption = "",
     gold: GoldOption = "",
+    names: ClassNamesOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Ask a model's task head: words at a mask, classes, tags, answers."""
-    values = {VIEW.key: view, TOP.key: str(top), MASK.key: mask, JOIN.key: join}
+    values = {VIEW.key: view, TOP.key: str(top), MASK.key: mask, JOIN.key: join, CLASS_NAMES.key: names}
     options = Options(pair=pair, task=task, values=values)
     chosen_view(options)
     strategy = chosen_join(options)
-    contents = _contents(text, file, column, gold)
+    if names and not gold:
+        raise TextError("Class names are matched with gold labels; name their column, too: ", Named("gold"))
+    if (text is None) == (file is None) or (gold and file is None):
+        raise TextError("Give either one TEXT or a --file with many; --gold names a column of such a file.")
+    contents = None if file is None else opened_table(file, column)
     texts = (text or "",) if contents is None else contents.sentences
     opened = opened_model(model)
     head = fitting_head(opened, options)
@@ -124,12 +129,6 @@ def predict(
         shown = [prediction_json(answer) for answer in answers]
         return print_json({**about, **(shown[0] if file is None else {"predictions": shown})}, notices)
     return print_lines(prediction_lines(about, answers))
-
-
-def _contents(text: str | None, file: Path | None, column: str, gold: str) -> SentenceTable | None:
-    if (text is None) == (file is None) or (gold and file is None):
-        raise TextError("Give either one TEXT or a --file with many; --gold names a column of such a file.")
-    return None if file is None else opened_table(file, column)
 
 
 def _score_keys(result: tuple[TextPredictions, GoldScores]) -> dict[str, Any]:
@@ -169,8 +168,6 @@ BESIDE_HELP = (
     f"Sentence model of the cosines; {DEFAULT_MODEL} by default, {OWN_ENCODER} for the encoder of MODEL itself."
 )
 BesideOption = Annotated[str, typer.Option("--beside", metavar="MODEL", help=BESIDE_HELP)]
-
-
 WEIGHTS_HELP = "Weights of the dense, sparse and multi-vector score, such as 0.4,0.2,0.4; equal ones by default."
 WeightsOption = Annotated[str, typer.Option("--weights", metavar="W", help=WEIGHTS_HELP)]
 
@@ -254,6 +251,7 @@ def calibration_command(
     seed: Annotated[
         str, typer.Option("--seed", metavar="N", help="Of probes: seed of the division into folds."), SEED
     ] = "",
+    names: ClassNamesOption = "",
     task: TaskOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -262,7 +260,7 @@ def calibration_command(
     labels = gold_column(contents, gold or label_column(contents) or LABEL_COLUMNS[0])
     seconds = gold_column(contents, pair) if pair else None
     values = {OTHER.key: other, BINS_COUNT.key: bins, PROBABILITIES_FROM.key: source}
-    values |= {POOLING.key: pooling, STATE.key: layer, SEED.key: seed}
+    values |= {POOLING.key: pooling, STATE.key: layer, SEED.key: seed, CLASS_NAMES.key: names}
     options = calibration_options(contents.sentences, labels, seconds, task, **values)
     with progress_bar((2 if other else 1) * len(labels), "Texts") as bar:
         answer = calibration(opened_model(model), options, bar)

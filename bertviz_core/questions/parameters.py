@@ -10,23 +10,13 @@ from bertviz_core.errors import Named, TextError
 from bertviz_core.text import escape_controls
 
 ChoiceT = TypeVar("ChoiceT", bound=str)
-
-
 Kind = Literal["choice", "whole", "span", "text", "layer", "head", "position", "target"]
-
-
 COMMON = ("layer", "head", "form", "depth", "first", "window", "map", "words", "pooling")
 """Parameters that every figure accepts; those that its question does not declare have no effect."""
-
-
 MOST_DIGITS = 9
 """Maximum number of digits of an integer."""
-
-
 MOST_NAMED = 100_000
 """Maximum length of a comma-separated list of names; csv would accept a third more."""
-
-
 NONE_OF = "{!r} has no {}s, so there is none to show."
 EMBEDDING_OUTPUT = " (the embedding output)"
 """Explanation of index 0 in error messages about the hidden states."""
@@ -133,7 +123,7 @@ class Options:
     def names(self, key: str) -> list[str]:
         """Parse comma-separated names; names that contain commas are quoted."""
         line = io.StringIO(self.get(key)[:MOST_NAMED], newline="")
-        return [name for name in next(csv.reader(line), []) if name]
+        return [name for name in next(csv.reader(line, skipinitialspace=True), []) if name]
 
     def flag(self, param: Param) -> bool:
         """Parse a boolean."""

@@ -19,10 +19,10 @@ from bertviz_core.models.catalog import EXAMPLE_TASK, OFFERED, PREDICTS, SPLADE,
 from bertviz_core.predictions.probing import reading
 from bertviz_core.predictions.probing.results import GoldScores, LabelErrors, LabelledTexts, Probe, TextPredictions
 from bertviz_core.predictions.probing.scores import check_model, most_accurate, probe_bytes, read_probe
-from bertviz_core.predictions.probing.table import mask_text
+from bertviz_core.predictions.probing.table import mask_text, with_class_names
 from bertviz_core.predictions.tables import decision_table
 from bertviz_core.questions.interventions.targets import TARGET
-from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.questions.parameters import Options, Param, joined_names
 from bertviz_core.questions.predictions import label_errors as errors
 from bertviz_core.questions.predictions import labelled_texts as questions
 from bertviz_core.questions.predictions.calibration import HEAD_FIRST
@@ -56,7 +56,7 @@ from ui.widgets.uploads import (
     SOURCES,
     TYPED_LIST,
     ListFile,
-    as_classes,
+    class_names,
     content,
     labelled_texts,
     text_list,
@@ -195,16 +195,15 @@ DECISIONS = ("keep", "change", "drop")
 
 def label_errors_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Part]:
     """Given against likely labels, the suspects with the reader's decisions, and one suspect."""
-    row = st.container(horizontal=True, vertical_alignment="bottom")
+    row, values = st.container(horizontal=True, vertical_alignment="bottom"), {}
     with row:
         labelled, seed = labelled_texts(opened, reading.checked_rows)
         if labelled is not None and EXAMPLE_TASK in whole_heads(opened).tasks:
-            labels, notices = as_classes(labelled.labels, errors.head_classes(opened))
-            labelled = replace(labelled, labels=labels or (), notices=(*labelled.notices, *notices))
+            values[questions.CLASS_NAMES.key] = joined_names(class_names(labelled.labels, errors.head_classes(opened)))
     if labelled is None:
         wait_for_file("Texts")
         end_page()
-    listed = errors.label_options(labelled, {questions.SEED.key: str(seed)})
+    listed = errors.label_options(labelled, {**values, questions.SEED.key: str(seed)})
     with row:
         listed = with_controls((errors.PROBABILITIES_FROM, errors.SUSPECTS_BY, errors.SUSPECTS_ORDER), opened, listed)
         with st.popover("Options"):
@@ -374,6 +373,7 @@ def several_view(opened: SharedModel, ask: Ask, options: Options) -> Iterator[Pa
     else:
         of = questions.with_pairs(listed.texts, listed.pairs, answered_by)
     known = answer(questions.text_answers, opened, of)
+    known = known.of(with_class_names(known.result, listed.class_names))
     predictions, scores, shown = known.result, None, list(range(len(known.result.texts)))
     try:
         scores = None if listed.gold is None else questions.scored_texts(known, listed.gold, opened.name)

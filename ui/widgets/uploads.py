@@ -16,6 +16,7 @@ from bertviz_core.models.catalog import EXAMPLE_RUN, TEXTS_FILE, example_texts
 from bertviz_core.predictions.probing import reading
 from bertviz_core.predictions.probing.gold import label_places
 from bertviz_core.predictions.probing.results import LabelledTexts
+from bertviz_core.predictions.probing.table import are_numbered
 from bertviz_core.questions.parameters import Param
 from bertviz_core.questions.predictions import labelled_texts as questions
 from bertviz_core.questions.view import LONG_LIST
@@ -28,7 +29,7 @@ from bertviz_core.sentences.two_models import SECOND_COLUMNS, usual_column
 from bertviz_core.tables.decoding import decoded, file_bytes
 from bertviz_core.tables.typeset import csv_text
 from bertviz_core.tables.vectors import VectorFile
-from bertviz_core.text import escape_controls, escape_markdown, quoted, repair_surrogates
+from bertviz_core.text import escape_controls, escape_markdown, repair_surrogates
 from ui.address.widgets import choice, keep_among, whole
 from ui.cache.figures import cached_by_bytes
 from ui.cache.shared_model import SharedModel
@@ -453,8 +454,7 @@ def text_list(answered_by: str, classes: Sequence[str], mask: str, pair: str | N
     columns = (*COLUMNS, *(["none: the second text of the page"] if answered_by in OF_PAIRS else []))
     listed = text_panel(questions.TEXTS_FROM, "many_box", MANY_FILE, words, columns, own)
     if listed is not None:
-        gold, notices = as_classes(listed.gold, classes)
-        listed = replace(listed, gold=gold, notices=(*listed.notices, *notices))
+        listed = replace(listed, class_names=class_names(listed.gold, classes))
     if listed is None or not pair or listed.pairs is not None:
         return listed
     if answered_by in OF_PAIRS:
@@ -465,24 +465,23 @@ def text_list(answered_by: str, classes: Sequence[str], mask: str, pair: str | N
 def unnamed(gold: Sequence[str] | None, classes: Sequence[str]) -> list[str]:
     """The gold labels, where a head only numbers its classes, as transformers does, and none of them is a class."""
     labels = sorted({label for each in gold or () if (label := each.strip())})
-    numbered = 1 < len(classes) <= MOST_NAMED and all(f"LABEL_{at}" == name for at, name in enumerate(classes))
-    return labels if numbered and len(labels) <= len(classes) and not label_places(labels, classes) else []
+    few = 1 < len(classes) <= MOST_NAMED and len(labels) <= len(classes)
+    return labels if few and are_numbered(classes) and not label_places(labels, classes) else []
 
 
-def as_classes(gold: tuple[str, ...] | None, classes: Sequence[str]) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
-    """Gold labels as classes, where those have no names and the reader says which is which; and what was said."""
+def class_names(gold: Sequence[str] | None, classes: Sequence[str]) -> tuple[str, ...]:
+    """Gold labels as names of the classes, where those have none and the reader says which is which; () for none."""
     labels = unnamed(gold, classes)
     if not labels:
-        return gold, ()
+        return ()
     with st.popover(NAME_CLASSES, icon=":material/label:", key="named_box"):
         chosen = {name: column_select(f"{name} is", f"{name}_is", labels, "", "not said") for name in classes}
     named = {label: name for name, label in chosen.items() if label}
     if len(named) == 1 and len(classes) == len(labels) == 2:  # the other class is the other label
         (one,), (name,) = named, named.values()
         named |= {label: other for label in labels for other in classes if label != one and other != name}
-    words = ", ".join(f"{quoted(label, 40)} is {name}" for label, name in named.items())
-    notices = (f"The classes are named by you: {words}.",) if named else ()
-    return tuple(named.get(each.strip(), each) for each in gold or ()), notices
+    label_of = {name: label for label, name in named.items()}
+    return tuple(label_of.get(name, name) for name in classes) if named else ()
 
 
 def _typed_texts(answered_by: str, classes: Sequence[str], mask: str) -> answered.TextList:

@@ -13,6 +13,7 @@ from bertviz_core.predictions.probing.gold import (
     label_parts,
     label_places,
     label_sets,
+    named_labels,
     read_as_places,
 )
 from bertviz_core.predictions.probing.results import (
@@ -89,22 +90,18 @@ def _left_out(gold: Sequence[str], known: Sequence[set[int] | None], outputs: Se
     unknown = dict.fromkeys(
         label for label, places in zip(gold, known, strict=True) if places is None and label.strip()
     )
-    names = _named(outputs)
+    names = named_labels(outputs)
     if blank == len(gold):
         raise TextError("No text has a gold label, so nothing says how often an answer is right; label the texts.")
     if all(places is None for places in known):
         raise TextError(
-            f"No gold label ({_named(list(unknown))}) is a label of the task head; it has {names}. {AS_CLASSES}"
+            f"No gold label ({named_labels(list(unknown))}) is a label of the task head; it has {names}. {AS_CLASSES}"
         )
     notices = [f"{counted(blank, 'text')} without a gold label left out."] if blank else []
     if count := sum(places is None for places in known) - blank:
-        wrong = _named(list(unknown))
+        wrong = named_labels(list(unknown))
         notices.append(f"{counted(count, 'text')} left out whose gold label the task head lacks ({wrong}): {names}.")
     return notices
-
-
-def _named(labels: Sequence[str]) -> str:
-    return ", ".join(quoted(label, 40) for label in labels[:NAMED]) + (", ..." if len(labels) > NAMED else "")
 
 
 def _check_labels(has: Bool[np.ndarray, "texts labels"], outputs: Sequence[str], several: bool) -> list[str]:
@@ -119,8 +116,8 @@ def _check_labels(has: Bool[np.ndarray, "texts labels"], outputs: Sequence[str],
         raise TextError(f"All {texts:,} texts have the same gold labels; give texts with others, too.")
     rare = [name for name, count in zip(outputs, counts.tolist(), strict=True) if count == 1]
     absent = [name for name, count in zip(outputs, counts.tolist(), strict=True) if count == 0]
-    notices = [f"Only one text has the gold label {_named(rare)}, which tells little about it."] if rare else []
-    return notices + ([f"No text has the gold label {_named(absent)}."] if absent else [])
+    notices = [f"Only one text has the gold label {named_labels(rare)}, which tells little about it."] if rare else []
+    return notices + ([f"No text has the gold label {named_labels(absent)}."] if absent else [])
 
 
 def _calibrated(

@@ -96,7 +96,7 @@ def without_gold(predictions: TextPredictions, scores: GoldScores) -> str:
     elif not classes or labels.keys() & set(classes):
         return ""
     return (
-        f"No gold label ({_named(list(labels), 3)}) is a class of the task head ({_named(classes, 8)}), so "
+        f"No gold label ({named_labels(list(labels), 3)}) is a class of the task head ({named_labels(classes, 8)}), so "
         f"no answer is right or wrong. {AS_CLASSES}"
     )
 
@@ -195,7 +195,8 @@ def _no_classes(unknown: Counter[str], labels: Sequence[str]) -> list[str]:
         return []
     return [
         f"{counted(unknown.total(), 'text')} with a gold label that is no class of this task head "
-        f"({_named(list(unknown), 3)}); any answer there counts as a mistake. Its classes are {_named(labels, 8)}."
+        f"({named_labels(list(unknown), 3)}); any answer there counts as a mistake. Its classes are "
+        f"{named_labels(labels, 8)}."
     ]
 
 
@@ -267,7 +268,8 @@ def _number(label: str) -> float:
         return math.nan
 
 
-def _named(labels: Sequence[str], most: int) -> str:
+def named_labels(labels: Sequence[str], most: int = 5) -> str:
+    """The first labels, in quotes."""
     return ", ".join(quoted(label, 40) for label in labels[:most]) + (", ..." if len(labels) > most else "")
 
 

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 
 from bertviz_core.errors import Named, TextError
 from bertviz_core.hidden_states.geometry import unit
-from bertviz_core.predictions.probing.gold import class_places, classes_by_name
+from bertviz_core.predictions.probing.gold import class_places, classes_by_name, named_labels
 from bertviz_core.predictions.probing.results import ConfidentJoint, LabelledTexts
 from bertviz_core.text import quoted
 
@@ -168,11 +168,10 @@ def head_places(labelled: LabelledTexts, classes: Sequence[str], name: str) -> I
         known = {label: by_name.get(label, by_name.get(label.casefold())) for label in labelled.classes}
         unknown = [label for label, spelled in known.items() if spelled is None]
         if unknown:
-            own = ", ".join(quoted(label, 40) for label in classes[:8])
             more = f" and {len(unknown) - 1:,} more of the labels" if unknown[1:] else ""
             raise TextError(
-                f"The task head of {quoted(name)} has no class {quoted(unknown[0], 60)}{more}; its classes are {own}. "
-                "Take the probabilities of a probe, which learns the labels of the texts (",
+                f"The task head of {quoted(name)} has no class {quoted(unknown[0], 60)}{more}; its classes are "
+                f"{named_labels(classes, 8)}. Take the probabilities of a probe, which learns the texts' labels (",
                 Named("probabilities_from"),
                 "=probe).",
             )

@@ -1,6 +1,7 @@
 """Results for many texts: labels, predictions, accuracy, probes and their scores."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Literal
 
@@ -129,6 +130,8 @@ class TextPredictions(OfModel):
     """Outputs of a head that answers with classes or a number, before softmax or sigmoid; None for other heads."""
     outputs: tuple[str, ...] = ()
     """Names of these outputs."""
+    own_names: Mapping[str, str] = field(default_factory=dict)
+    """Name of an output that a reader named -> its name in the checkpoint."""
     null_differences: Float[np.ndarray, " texts"] | None = None
     """Null score of each question minus that of its best span, NaN without one; None for other heads."""
 

@@ -11,13 +11,12 @@ import numpy as np
 from jaxtyping import Int
 
 from bertviz_core.errors import Named, Progress, TextError, no_progress
-from bertviz_core.lazy_imports import torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.answers import predicted_answers
 from bertviz_core.predictions.classes import class_predictions, entities, tag_predictions
 from bertviz_core.predictions.masked_lm import check_masks, masked_row
 from bertviz_core.predictions.probing.comparison import COVERED, RESAMPLES
-from bertviz_core.predictions.probing.gold import YES
+from bertviz_core.predictions.probing.gold import YES, named_labels
 from bertviz_core.predictions.probing.results import (
     LEAST,
     AnswerComparison,
@@ -113,6 +112,31 @@ def _several(labels: Sequence[str], probabilities: np.ndarray) -> str:
     return ", ".join(label for label, probability in zip(labels, probabilities, strict=True) if probability >= YES)
 
 
+def are_numbered(classes: Sequence[str]) -> bool:
+    """Whether a head only numbers its classes, as transformers does by default."""
+    return bool(classes) and all(f"LABEL_{at}" == name for at, name in enumerate(classes))
+
+
+def with_class_names(predictions: TextPredictions, names: Sequence[str]) -> TextPredictions:
+    """The same answers with a reader's names of the classes, in the order of the head; as they are without names."""
+    own, probabilities = predictions.outputs, predictions.probabilities
+    if not names:
+        return predictions
+    if probabilities is None or not len(own) == len(names) == len(set(names)):
+        has = f"the classes {named_labels(own, 8)}" if probabilities is not None else "no classes"
+        came = f"{counted(len(set(names)), 'different name')} came; give one for each class, in this order: "
+        raise TextError(f"The task head of {quoted(predictions.model)} has {has}, and {came}", Named("class_names"))
+    named, several = dict(zip(own, names, strict=True)), predictions.are_label_sets
+    before = {name: label for label, name in named.items() if label != name}
+    words = [f"{label} is {quoted(name, 40)}" for name, label in before.items()]
+    words[8:] = ["..."] if words[8:] else []
+    notice = (f"The classes are named by you: {', '.join(words)}.",) if words else ()
+    plain = [named.get(each, each) for each in predictions.answers]
+    answers = tuple([_several(names, row) for row in probabilities] if several else plain)
+    labels, notices = () if several else tuple(names), (*predictions.notices, *notice)
+    return replace(predictions, answers=answers, labels=labels, outputs=tuple(names), own_names=before, notices=notices)
+
+
 def _table(
     head: HeadModel,
     texts: Sequence[str],
@@ -146,7 +170,9 @@ def _mask_words(
             states = word_head.states(output)
             for index in masked:
                 logits = word_head.logits(output, states[group.index(index)][places[index].tolist()])
-                answers[index], scores[index] = _best_words(logits, tokenizer)
+                best = logits.log_softmax(dim=-1).max(dim=-1)
+                answers[index] = ", ".join(word.strip() for word in tokenizer.spelled(best.indices.tolist()))
+                scores[index] = float(best.values.sum().exp())
         done += len(group)
         progress(done, len(texts))
     notices = [notice for tokens in texts for notice in tokens.notices]
@@ -161,12 +187,6 @@ def mask_text(tokenizer: TextTokenizer) -> str:
     """Return the mask token as text, such as [MASK]; "" if the vocabulary has none."""
     mask = tokenizer.tokenizer.mask_token_id  # an isolated tokenizer has ids and no mask_token
     return "" if mask is None else str(tokenizer.tokenizer.convert_ids_to_tokens([mask])[0])
-
-
-def _best_words(logits: "torch.Tensor", tokenizer: TextTokenizer) -> tuple[str, float]:
-    best = logits.log_softmax(dim=-1).max(dim=-1)
-    words = tokenizer.spelled(best.indices.tolist())
-    return ", ".join(word.strip() for word in words), float(best.values.sum().exp())
 
 
 def _entities(

@@ -21,6 +21,7 @@ from bertviz_core.predictions.probing.calibration import calibration as calibrat
 from bertviz_core.predictions.probing.reading import checked_rows
 from bertviz_core.predictions.probing.results import Calibration, TextPredictions
 from bertviz_core.predictions.probing.scores import FOLDS
+from bertviz_core.predictions.probing.table import are_numbered, with_class_names
 from bertviz_core.predictions.run import stored_task
 from bertviz_core.questions.models.checkpoints import OTHER, names_of, second_model
 from bertviz_core.questions.opened import Opened
@@ -33,7 +34,7 @@ from bertviz_core.questions.predictions.label_errors import (
     label_options,
     label_probabilities,
 )
-from bertviz_core.questions.predictions.labelled_texts import PAIRED, SEED, text_answers, with_pairs
+from bertviz_core.questions.predictions.labelled_texts import CLASS_NAMES, PAIRED, SEED, text_answers, with_pairs
 from bertviz_core.questions.predictions.two_models import (
     CLASS_TASKS,
     WITH_GOLD,
@@ -58,8 +59,6 @@ BINNED = replace(
     choice("binned_by", BINNED_BY, "whether the bins have equal widths, or about as many texts each", "Bins of"),
     control="few",
 )
-
-
 HEAD_FIRST = (HEAD, PROBE)
 """Where the probabilities may come from, the default first."""
 PROBED = (POOLING, STATE, SEED)
@@ -74,14 +73,14 @@ def _task(opened: Opened, options: Options) -> str:
     return task
 
 
-def _labels(opened: Opened, options: Options) -> Sequence[str]:
+def drawn_labels(opened: Opened, options: Options) -> Sequence[str]:
     """The labels of a multi-label head, each of which is drawn alone."""
     head = opened.head(_task(opened, options))
     several = output_scoring(head) == "sigmoid"
-    return output_names(head, head.model.config.num_labels)[0] if several else ()
+    return options.names(CLASS_NAMES.key) or output_names(head, head.model.config.num_labels)[0] if several else ()
 
 
-LABEL = Param("calibrated_label", "text", "the label of a multi-label head that is drawn", (), "Label", _labels)
+LABEL = Param("calibrated_label", "text", "the label of a multi-label head that is drawn", (), "Label", drawn_labels)
 SHOWN = (LABEL, BINNED, BINS_COUNT)
 """Parameters of the figures, as a page has them."""
 
@@ -142,7 +141,7 @@ def _probed(
 ) -> tuple[TextPredictions, tuple[str, ...]]:
     """Answers of probes to texts that they were not fitted on, and the gold label of each."""
     labelled = checked_rows("The list", rows.texts, rows.gold or ())
-    values = {param.key: options.get(param.key) for param in PROBED}
+    values = {param.key: options.get(param.key) for param in (*PROBED, CLASS_NAMES)}
     known = label_probabilities(opened, label_options(labelled, values), job)
     probabilities, classes = known.result.probabilities, known.result.classes
     predictions = TextPredictions(
@@ -164,7 +163,7 @@ def _probed(
 @long_question(
     _cost,
     figures=("calibration", "coverage"),
-    params=(OTHER, PAIRED, WITH_GOLD, PROBABILITIES_FROM, *PROBED, *SHOWN),
+    params=(OTHER, PAIRED, WITH_GOLD, PROBABILITIES_FROM, *PROBED, CLASS_NAMES, *SHOWN),
     noun="texts",
 )
 def calibration(opened: Opened, options: Options, job: Job[Calibration]) -> Answer[Calibration]:
@@ -183,6 +182,8 @@ def calibration(opened: Opened, options: Options, job: Job[Calibration]) -> Answ
                 if place
                 else text_answers(opened, with_pairs(rows.texts, rows.pairs, _task(opened, options)), done).result
             )
+            if not place or are_numbered(predictions.outputs):  # a second model may have names of its own
+                predictions = with_class_names(predictions, options.names(CLASS_NAMES.key))
             measured.append(calibrated(predictions, rows.gold or (), bins))
     first, other = measured[0], next(iter(measured[1:]), None)
     names = [each.label for each in first.labels]

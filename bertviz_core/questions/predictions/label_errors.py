@@ -21,11 +21,11 @@ from bertviz_core.predictions.probing.label_errors import (
 from bertviz_core.predictions.probing.reading import checked_rows, config_classes, example_set, typed_labels
 from bertviz_core.predictions.probing.results import LabelErrors, LabelledTexts
 from bertviz_core.predictions.probing.scores import fold_count, out_of_fold
-from bertviz_core.predictions.probing.table import text_predictions
+from bertviz_core.predictions.probing.table import text_predictions, with_class_names
 from bertviz_core.predictions.run import stored_tasks
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, joined_names
-from bertviz_core.questions.predictions.labelled_texts import MOST_SEEDS, SEED, SET
+from bertviz_core.questions.predictions.labelled_texts import CLASS_NAMES, MOST_SEEDS, SEED, SET
 from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long_question, question
 from bertviz_core.questions.texts.sentences import POOLING, STATE, check_dense, encoded_sentences, sentence_plan
 from bertviz_core.resources import retained_nbytes
@@ -38,13 +38,14 @@ IN_SAMPLE = (
     "The probabilities are those of the model's own task head: where it was trained on these texts, it has learned "
     "their labels, too, and finds fewer of the wrong ones than a probe that has not seen them."
 )
+NOT_OF_PROBE = "The classes of a probe are the labels of its texts; the class names are those of the model's own head."
 OF_NEAREST = "The nearest texts are by sentence vectors, which the head does not read."
 
 
 def offered_sources(opened: Opened, options: Options) -> Sequence[str]:
     """Where the probabilities may come from: probes, and the head of a model that has all these classes."""
     try:
-        head_places(_labelled(opened, options), head_classes(opened), opened.name)
+        head_places(_labelled(opened, options), named_classes(opened, options), opened.name)
     except BertvizError:
         return (PROBE,)
     return SOURCES if has_head(opened) else (PROBE,)
@@ -53,6 +54,11 @@ def offered_sources(opened: Opened, options: Options) -> Sequence[str]:
 def head_classes(opened: Opened) -> tuple[str, ...]:
     """Classes of the model's head for texts; those that transformers takes for granted where the config names none."""
     return config_classes(opened.source.config) or (("LABEL_0", "LABEL_1") if has_head(opened) else ())
+
+
+def named_classes(opened: Opened, options: Options) -> Sequence[str]:
+    """The same by the names that a reader gave them."""
+    return options.names(CLASS_NAMES.key) or head_classes(opened)
 
 
 def has_head(opened: Opened) -> bool:
@@ -89,7 +95,7 @@ SUSPECTS_ORDER = Param(
     "Ranked by",
     lambda *_: RANKED_BY,
 )
-PROBABILITIES = (PROBABILITIES_FROM, POOLING, STATE, SEED)
+PROBABILITIES = (PROBABILITIES_FROM, POOLING, STATE, SEED, CLASS_NAMES)
 LABELLED_LIST = replace(SET, help="name of a set of texts, each followed by its label and its row, and what to know")
 
 
@@ -156,7 +162,8 @@ def label_probabilities(opened: Opened, options: Options, job: Job[LabelProbabil
             f"Some vectors of {quoted(opened.name)} are NaN or infinite, so they are of no use."
         )
     if source == HEAD:
-        predictions = text_predictions(opened.head(TASK), opened.tokenizer, texts, progress=rest)
+        answers = text_predictions(opened.head(TASK), opened.tokenizer, texts, progress=rest)
+        predictions = with_class_names(answers, options.names(CLASS_NAMES.key))
         if predictions.probabilities is None or not predictions.labels:
             raise UnsupportedModelError(
                 f"The task head of {quoted(opened.name)} gives no probabilities of classes that exclude each other; "
@@ -171,6 +178,7 @@ def label_probabilities(opened: Opened, options: Options, job: Job[LabelProbabil
         classes, places = labelled.classes, {label: place for place, label in enumerate(labelled.classes)}
         gold = np.array([places[label] for label in labelled.labels])
         probabilities, notices = out_of_fold(labelled, vectors, seed, rest)
+        notices += (NOT_OF_PROBE,) if options.names(CLASS_NAMES.key) else ()
     result = LabelProbabilities(labelled, classes, gold, probabilities, vectors)
     return known.of(result, (*labelled.notices, *notices))
 

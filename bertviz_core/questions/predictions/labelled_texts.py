@@ -17,7 +17,7 @@ from bertviz_core.predictions.probing.scores import (
     probed_layers,
 )
 from bertviz_core.predictions.probing.scores import probe_scores as scored
-from bertviz_core.predictions.probing.table import probe_table, text_predictions
+from bertviz_core.predictions.probing.table import probe_table, text_predictions, with_class_names
 from bertviz_core.predictions.results import ClassPrediction, Strategy
 from bertviz_core.predictions.run import stored_task
 from bertviz_core.questions.interventions.targets import TARGET, chosen_probe
@@ -27,7 +27,7 @@ from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long
 from bertviz_core.resources import retained_nbytes
 from bertviz_core.sentences.lists import read_sentences
 from bertviz_core.sentences.results import POOLINGS, Pooling, SentenceTable
-from bertviz_core.text import counted, escape_controls, quoted
+from bertviz_core.text import counted, quoted
 
 MOST_SEEDS, MOST_NUMBERS = 10_000, 10_000
 """Seeds; numbers of a text in all hidden states (13 of 768 in BERT base) up to which the example set is quick."""
@@ -43,6 +43,7 @@ ANSWERED_BY = Param(
     "answered_by", "text", "the task of the head that answers, or probe", label="Answered by", parts=True
 )
 LABELLED = Param("labelled", "text", "where the labelled texts come from", label="Labelled texts")
+CLASS_NAMES = Param("class_names", "text", "names for the classes of a head that only numbers them, in its order")
 SET = Param("labelled_set", "text", "name of a set of texts, each followed by its label, and what must be known of it")
 
 
@@ -71,7 +72,8 @@ def probe_work(opened: Opened, labelled: LabelledTexts, layers: int) -> str:
 
 
 def _fit_cost(opened: Opened, options: Options) -> AnswerCost:
-    labelled, layers = _labelled_set(opened, options), len(probed_layers(opened.loaded, _pooling(options)))
+    pooling = options.choice(POOLING, POOLINGS)
+    labelled, layers = _labelled_set(opened, options), len(probed_layers(opened.loaded, pooling))
     slow = probe_work(opened, labelled, layers)
     steps = len(labelled.texts) + 2 * layers * fold_count(labelled)
     return AnswerCost(steps, slow=slow, nbytes=retained_nbytes(labelled), action=TRAIN)
@@ -80,7 +82,7 @@ def _fit_cost(opened: Opened, options: Options) -> AnswerCost:
 @long_question(_fit_cost, params=(POOLING, SEED, SET))
 def fitted_probes(opened: Opened, options: Options, job: Job[FittedProbes]) -> Answer[FittedProbes]:
     """Linear probes on every layer with their scores, fitted on the texts; on the example set by default."""
-    labelled, pooling = _labelled_set(opened, options), _pooling(options)
+    labelled, pooling = _labelled_set(opened, options), options.choice(POOLING, POOLINGS)
     model, seed = opened.loaded, options.whole(SEED.key, MOST_SEEDS, 0)
     count = len(labelled.texts)
     total = count + 2 * len(probed_layers(model, pooling)) * fold_count(labelled)
@@ -178,7 +180,7 @@ def _named_probe(opened: Opened, options: Options) -> Probe:
     return probe
 
 
-@question(figures=("confusion",), params=(POOLING,))
+@question(figures=("confusion",), params=(POOLING, CLASS_NAMES))
 def gold_scores(opened: Opened, options: Options) -> Answer[GoldScores]:
     """Predictions of the head of the checkpoint, or of a probe fitted on the example set, compared with the labels."""
     if not options.texts:
@@ -190,9 +192,11 @@ def gold_scores(opened: Opened, options: Options) -> Answer[GoldScores]:
     except UnsupportedModelError:
         task = None
     if task is None:
-        predictions = _of_probe(opened, options, texts)
+        fit = fitted_probes(opened, Options(values={POOLING.key: options.choice(POOLING, POOLINGS)})).result
+        predictions = probe_table(fit.probes[-1], opened.loaded, opened.tokenizer, texts)
     else:
         predictions = text_answers(opened, Options(tuple(texts), options.pair, task)).result
+        predictions = with_class_names(predictions, options.names(CLASS_NAMES.key))
     scored = scored_texts(answered(opened, predictions, predictions.notices), gold, opened.source.name)
     return replace(scored, texts=tuple(texts))
 
@@ -209,12 +213,13 @@ def column_scores(
     """Predictions for the texts of a table, and their scores against the labels in a column.
 
     Args:
-        options: task, and a second text for all texts.
+        options: task, a second text for all texts, and names of the classes.
         gold: name of the column with the labels.
         strategy: how tags are merged into entities.
     """
     pairs = None if options.pair is None else (options.pair,) * len(table.sentences)
-    predictions = text_predictions(opened.head(options.task), opened.tokenizer, table.sentences, pairs, strategy)
+    answers = text_predictions(opened.head(options.task), opened.tokenizer, table.sentences, pairs, strategy)
+    predictions = with_class_names(answers, options.names(CLASS_NAMES.key))
     scores = _compared(predictions, gold_column(table, gold))
     return answered(opened, (predictions, scores), (*predictions.notices, *scores.notices))
 
@@ -224,19 +229,6 @@ def _compared(predictions: TextPredictions, gold: Sequence[str]) -> GoldScores:
     if refusal := without_gold(predictions, scores):
         raise TextError(refusal)
     return scores
-
-
-def _of_probe(opened: Opened, options: Options, texts: list[str]) -> TextPredictions:
-    fit = fitted_probes(opened, Options(values={POOLING.key: _pooling(options)})).result
-    return probe_table(fit.probes[-1], opened.loaded, opened.tokenizer, texts)
-
-
-def _pooling(options: Options) -> Pooling:
-    value = options.get(POOLING.key) or "mean"
-    chosen = next((each for each in POOLINGS if each == value), None)
-    if chosen is None:
-        raise TextError(f"There is no pooling {escape_controls(value[:20])!r}; choose {', '.join(POOLINGS)}.")
-    return chosen
 
 
 def _lines(opened: Opened, options: Options) -> SentenceTable:

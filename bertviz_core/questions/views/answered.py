@@ -44,9 +44,9 @@ from bertviz_core.predictions.probing.table import COLUMN, LENGTH, WORD
 from bertviz_core.predictions.run import stored_tasks
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
-from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.questions.parameters import Options, Param, joined_names
 from bertviz_core.questions.predictions.calibration import SHOWN as CALIBRATION_SHOWN
-from bertviz_core.questions.predictions.calibration import calibration, calibration_options
+from bertviz_core.questions.predictions.calibration import calibration, calibration_options, drawn_labels
 from bertviz_core.questions.predictions.labelled_texts import (
     fitted_probes,
     labelled_options,
@@ -162,6 +162,8 @@ class TextList:
     """Notices from reading them."""
     table: SentenceTable | None = None
     """The uploaded table, whose columns may divide the texts; None for other texts."""
+    class_names: tuple[str, ...] = ()
+    """Names that the reader gave the classes of the head; () for none."""
 
 
 def text_lines(name: str, table: SentenceTable) -> TextList:
@@ -171,10 +173,6 @@ def text_lines(name: str, table: SentenceTable) -> TextList:
         return TextList(name, table.sentences, notices=table.notices)
     gold, texts = tuple(label.strip() for label, _, _ in parted), tuple(text.strip() for _, _, text in parted)
     return TextList(name, texts, gold, notices=table.notices)
-
-
-def _one_of(param: Param, count: int) -> Param:
-    return replace(param, bounds=lambda *_: (1, count, 1))
 
 
 def open_text(text: str, pair: str, words: str, key: str, links: Sequence[Link]) -> Iterator[Part]:
@@ -250,9 +248,8 @@ def _probed_instead(opened: Opened, other: str, listed: TextList) -> Iterator[Pa
 
     def probed(of: Opened, scores: ProbeScores) -> Text:
         best = f"{scores.accuracy.mean(axis=1)[scores.best]:.1%}, {most_accurate(scores)}"
-        return Text(
-            f"**{escape_markdown(of.name)}**: a probe on its vectors is right on up to {escape_markdown(best)}."
-        )
+        words = f"a probe on its vectors is right on up to {escape_markdown(best)}."
+        return Text(f"**{escape_markdown(of.name)}**: {words}")
 
     def of_base(of: Opened, ask: Ask, _: Options) -> Iterator[Part]:
         known = ask(fitted_probes, options)
@@ -352,7 +349,8 @@ def _listed(
     every = len(compared.texts)
     yield Table(frame, alt, rows=every, formats=formats, key="answers_table", opens=OPENED.key)
     models = {"first": opened.name, **({} if second is None else {"second": second})}
-    yield Section((_one_of(OPENED, len(places)),), partial(_compared_text, compared, places, models))
+    opened_one = replace(OPENED, bounds=lambda *_: (1, len(places), 1))
+    yield Section((opened_one,), partial(_compared_text, compared, places, models))
 
 
 def _compared_text(
@@ -441,7 +439,7 @@ def many_parts(
     yield TableFiles(lambda: frame, "predictions_several", f"predictions {by} {name}")
     if shown:
         show = partial(_answered_text, name, by, predictions, scores, shown)
-        yield Section((_one_of(MANY_OPENED, len(shown)),), show)
+        yield Section((replace(MANY_OPENED, bounds=lambda *_: (1, len(shown), 1)),), show)
 
 
 def _counts(predictions: TextPredictions, scores: GoldScores | None, shown: Sequence[int]) -> str:
@@ -491,19 +489,21 @@ def _answered_text(
     """One text with its gold label and its answer, which is the target of the links."""
     place = shown[int(options.get(MANY_OPENED.key)) - 1]
     text, pair = predictions.texts[place], predictions.pairs[place] if predictions.pairs is not None else ""
-    words = f"answer **{escape_markdown(predictions.answers[place] or 'none')}**"
+    answer, own_names = predictions.answers[place], predictions.own_names
+    words = f"answer **{escape_markdown(answer or 'none')}**"
     if scores is not None and place in scores.compared:
         words = f"gold label **{escape_markdown(scores.gold[place])}**, {words}"
     read, kind = {"model": name, "text": text, "pair": pair}, TARGET_OF_TASK.get(answered_by)
     target = {"target": kind} if kind else {}
-    if kind in ("class", "probe") and predictions.labels and predictions.answers[place]:
-        target["target_class"] = predictions.answers[place]
+    if kind in ("class", "probe") and predictions.labels and answer:
+        target["target_class"] = own_names.get(answer, answer)
     view = VIEW_OF_TASK.get(answered_by)
     own = [Link.to(f"Open in {view}", "predictions", {"view": view, **read})] if view else []
     links = [*own, *(Link.to(f"Open in {title}", page, {**read, **target}) for page, title in CAUSES)]
     if "target_class" in target and scores is not None and place in scores.mistakes:
-        gold, of = quoted(scores.gold[place], LONGEST_NAME), {**read, **target, "target_class": scores.gold[place]}
-        links += [Link.to(f"{title}: gold label {gold}", page, of) for page, title in CAUSES]
+        gold = scores.gold[place]
+        of, words_of = {**read, **target, "target_class": own_names.get(gold, gold)}, quoted(gold, LONGEST_NAME)
+        links += [Link.to(f"{title}: gold label {words_of}", page, of) for page, title in CAUSES]
     yield from open_text(text, pair, words, "predictions_several_open", links)
 
 
@@ -524,9 +524,11 @@ def calibration_parts(
         bring = f"The labels are those of the head: {', '.join(names)}." if names else ""
         yield Text(f"{NO_GOLD_LABELS} {escape_markdown(bring)}", "notice")
         return
-    of = calibration_options(listed.texts, listed.gold, listed.pairs, task, **probed)
+    values = {"class_names": joined_names(listed.class_names), **probed}
+    of = calibration_options(listed.texts, listed.gold, listed.pairs, task, **values)
     answer = ask(calibration, of)
-    yield Section(CALIBRATION_SHOWN[1:] if probed else CALIBRATION_SHOWN, partial(_calibrated, of))
+    label = replace(CALIBRATION_SHOWN[0], values=lambda opened, _: drawn_labels(opened, of))
+    yield Section((*(() if probed else (label,)), *CALIBRATION_SHOWN[1:]), partial(_calibrated, of))
     yield Text(escape_markdown(scores_words(answer.result)))
     yield Notices((*listed.notices, *answer.notices), "notice")
 

@@ -134,6 +134,50 @@ def test_answers_of_a_file_beside_their_gold_labels(run: Command, tmp_path: Path
     assert run(str(folder), "one text", "--gold", "label").returncode == 2
 
 
+def test_a_head_that_numbers_its_classes_answers_by_the_names_that_it_is_given(
+    command: Command, tmp_path: Path
+) -> None:
+    """The same numbers as for labels that are written as the head numbers its classes."""
+    folder = save_tiny_head("bert", "sequence-classification", tmp_path / "model", num_labels=2)
+    texts = ["my pet", "the river bank", "love", "python", "my river", "a bank"] * 2
+    names, labels = ["negative", "positive"], [0, 1, 1, 0, 0, 1] * 2
+    for file, spelled in (("named", names), ("numbered", ["LABEL_0", "LABEL_1"])):
+        rows = [
+            f"{text} {place},{spelled[label]}" for place, (text, label) in enumerate(zip(texts, labels, strict=True))
+        ]
+        (tmp_path / f"{file}.csv").write_text("\n".join(["text,label", *rows]))
+    class_names = ("--class-names", "negative, positive")
+    said = "The classes are named by you: LABEL_0 is 'negative', LABEL_1 is 'positive'."
+    asked = {
+        "predict": ("predict", str(folder), "--gold", "label", "--file"),
+        "calibration": ("calibration", str(folder)),
+        "label-errors": ("label-errors", str(folder), "--probabilities-from", "head"),
+    }
+    for words in asked.values():
+        named, numbered = (
+            json.loads((done := command(*words, str(tmp_path / file), *more, "--json")).stdout or done.stderr)
+            for file, more in (("named.csv", class_names), ("numbered.csv", ()))
+        )
+        assert said in named["notices"]
+        assert named["classes"] == names
+        plain = [{key: each[key] for key in each if key not in ("notices", "source")} for each in (named, numbered)]
+        spelled = json.dumps(plain[1]).replace("LABEL_0", names[0]).replace("LABEL_1", names[1])
+        assert plain[0] == json.loads(spelled)
+        refused = command(*words, str(tmp_path / "named.csv"), "--class-names", "one")
+        assert refused.returncode == 2
+        assert "has the classes 'LABEL_0', 'LABEL_1', and 1 different name came; give" in refused.stderr
+        assert "in this order: --class-names" in refused.stderr
+    model, named = open_model(folder), f"{tmp_path / 'named.csv'}"
+    rows = [f"{text} {place}" for place, text in enumerate(texts)], [names[label] for label in labels]
+    by_method = model.calibration(*rows, class_names=names).to_json()
+    assert by_method == json.loads(command(*asked["calibration"], named, *class_names, "--json").stdout)
+    errors = model.label_errors(*rows, probabilities_from="head", class_names=names).data
+    assert (errors.classes, errors.gold.tolist()) == (tuple(names), labels)
+    printed = command("label-errors", str(folder), named, *class_names)
+    assert "the class names are those of the model's own head" in printed.stderr
+    assert "--gold" in command("predict", str(folder), "one text", *class_names).stderr
+
+
 def test_calibration_prints_what_the_method_gives(command: Command, tmp_path: Path) -> None:
     rows = [("The bed was clean.", "good"), ("The bread was rude.", "bad"), ("It was fine.", "good"), ("Awful.", "bad")]
     (tmp_path / "places.csv").write_text("\n".join(["review,stars", *(",".join(row) for row in rows)]))

@@ -23,11 +23,13 @@ from sklearn.preprocessing import StandardScaler
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from bertviz_core import open_model
-from bertviz_core.errors import BertvizError
+from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.figures.predictions.calibration import temperature_words
 from bertviz_core.predictions.probing import calibration as computation
 from bertviz_core.predictions.probing.calibration import calibration, fitted_temperature
+from bertviz_core.predictions.probing.gold import gold_scores
 from bertviz_core.predictions.probing.results import CalibrationBins, TextPredictions
+from bertviz_core.predictions.probing.table import with_class_names
 from bertviz_core.questions.tables.labelled.calibration import sure_words
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.labels import NAMES, named
@@ -96,6 +98,17 @@ def test_scores_of_classes_are_those_of_scikit_learn(classes: int, count: int) -
     np.testing.assert_allclose(found.scores.ece, error_by_hand(even, sure, right), atol=1e-12)
     by_mass = error_by_hand(np.quantile(sure, even), sure, right)
     np.testing.assert_allclose(found.scores.ece_equal_mass, by_mass, atol=1e-12)
+
+
+def test_names_of_a_reader_stand_for_the_labels_of_a_multi_label_head() -> None:
+    logits = np.array([[2.0, 1.0], [-1.0, 3.0], [-2.0, -1.0]], dtype=np.float32)
+    named = with_class_names(predictions(logits, several=True), ("joy", "fear"))
+    assert named.answers == ("joy, fear", "fear", "")
+    assert (named.labels, named.outputs, named.own_names["fear"]) == ((), ("joy", "fear"), "b")
+    assert gold_scores(named, ["fear, joy", "joy", "none"]).mistakes.tolist() == [1]
+    for names in (("joy",), ("joy", "joy")):
+        with pytest.raises(TextError, match="has the classes 'a', 'b', and 1 different name came"):
+            with_class_names(predictions(logits, several=True), names)
 
 
 def test_each_label_of_a_multi_label_head_is_judged_alone() -> None:

@@ -17,6 +17,7 @@ COMMANDS_ALONE = {
     ("corpus", "reader"): "the page reads the texts with the model on the left",
     ("checkpoint", "paired"): "the page reads second texts from a column of the file",
     ("checkpoint", "with_gold"): "the page reads labels from lines with a tab, or from a column of the file",
+    ("predictions", "class_names"): "the page offers the labels of the list as names of the classes",
     ("predictions", "paired"): "the page reads second texts from a column of the file",
     ("predictions", "pooling"): "a probe takes the mean by default, label errors what the checkpoint says",
     ("predictions", "with_gold"): "the page reads labels from lines with a tab, or from a column of the file",

@@ -18,6 +18,7 @@ from bertviz_core.questions.predictions.label_errors import (
     head_classes,
     label_errors,
     label_probabilities,
+    named_classes,
     offered_sources,
     probability_options,
 )
@@ -105,8 +106,8 @@ def _suspect(
     )
     links = []
     if HEAD in offered_sources(opened, listed):
-        classes = head_classes(opened)
-        own = classes[int(head_places(LabelledTexts("", (text,), (likely,)), classes, opened.name)[0])]
+        one = LabelledTexts("", (text,), (likely,))
+        own = head_classes(opened)[int(head_places(one, named_classes(opened, listed), opened.name)[0])]
         read = {"model": opened.name, "text": text}
         links = [
             Link.to(
