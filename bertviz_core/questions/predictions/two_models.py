@@ -60,9 +60,8 @@ def compared_task(opened: Opened, second: Opened, options: Options) -> str:
     try:
         tasks = stored_tasks(second.source)
     except UnsupportedModelError as error:
-        raise UnsupportedModelError(
-            f"{second.name!r} has no task head, so its predictions are not compared with those of {opened.name!r}."
-        ) from error
+        what = f"{second.name!r} has no task head, so its predictions are not compared with those of {opened.name!r}"
+        raise UnsupportedModelError(f"{what}; {PROBES_OF_BOTH}: ", Named("probabilities_from"), "=probe.") from error
     if task not in tasks:
         heads = " and ".join(TASKS[each] for each in tasks)
         raise UnsupportedModelError(
@@ -170,9 +169,10 @@ class _Capped(PartOfJob):
 
 
 def _lens(opened: Opened, second: Opened, sides: tuple[MaskedPlace, MaskedPlace], notice: str) -> PredictionComparison:
+    masks = [",".join(map(str, side.masked)) or NO_MASK for side in sides]
     first, other = (
-        lens(each, Options((side.tokens.text,), side.tokens.pair, values={MASK.key: _written(side)})).result
-        for each, side in zip((opened, second), sides, strict=True)
+        lens(each, Options((side.tokens.text,), side.tokens.pair, values={MASK.key: masked})).result
+        for each, side, masked in zip((opened, second), sides, masks, strict=True)
     )
     places = (sides[0].position, sides[1].position)
     best = tuple(each.top_ids[:, place, 0].tolist() for each, place in zip((first, other), places, strict=True))
@@ -189,10 +189,6 @@ def _places(opened: Opened, second: Opened, options: Options) -> tuple[MaskedPla
     return first, other, notice
 
 
-def _written(side: MaskedPlace) -> str:
-    return ",".join(map(str, side.masked)) or NO_MASK
-
-
 BY_TASK: Mapping[str, Callable[[Opened, Opened, Options, Job[PredictionComparison]], PredictionComparison]] = {
     "masked-lm": _words,
     "sequence-classification": _classes,
@@ -201,13 +197,12 @@ BY_TASK: Mapping[str, Callable[[Opened, Opened, Options, Job[PredictionCompariso
     "question-answering": _answers,
 }
 """Task of the heads -> the comparison."""
-
-
 WITH_GOLD = flag("with_gold", "whether each text is followed by its gold label, after its second text if there is one")
 SLICES = Param("slices", "text", "how the texts are divided: length, word:WORD, or column for a value after each text")
 PARAMS = (OTHER, PAIRED, WITH_GOLD)
 CLASS_TASKS = ("sequence-classification", "next-sentence")
 """Tasks whose heads give one class per text."""
+PROBES_OF_BOTH = "where texts have labels, calibration compares probes on the vectors of both models"
 
 
 def compared_options(
@@ -271,8 +266,7 @@ def answers_of_second(
     opened: Opened, options: Options, texts: Sequence[str], pairs: Sequence[str] | None, job: PartOfJob
 ) -> TextPredictions:
     """Answers of the other model, or of a rounded copy of the first, to texts."""
-    other = other_name(options)
-    if other in COPIES:
+    if (other := other_name(options)) in COPIES:
         head = opened.rounded_head(_task(opened, options), COPIES[other])
         return text_predictions(head, opened.tokenizer, texts, pairs, progress=job)
     return _compared_answers_answers(both_models(opened, options)[-1], options, texts, pairs, job)
@@ -308,7 +302,11 @@ def _compared_answers_answers(
 
 def _task(opened: Opened, options: Options) -> str:
     """Task of a head; raises TextError before any run if its answers are no classes."""
-    task = options.task or stored_task(opened.source)
+    try:
+        task = options.task or stored_task(opened.source)
+    except UnsupportedModelError as error:
+        what = str(error).removesuffix(".")
+        raise UnsupportedModelError(f"{what}; {PROBES_OF_BOTH}: ", Named("probabilities_from"), "=probe.") from error
     if task not in CLASS_TASKS:
         raise not_compared(opened.source.name, task)
     return task

@@ -173,6 +173,20 @@ def test_heads_without_one_class_per_text_are_named(run: Command, two: Two, tmp_
     assert "(token-classification) gives none, so its answers are not compared" in err
 
 
+def test_beside_a_model_without_a_head_the_refusal_says_what_compares_both(command: Command, two: Two) -> None:
+    both = [two.first, "all-MiniLM-L6-v2"]
+    text, file = ("--text", "my pet", "--task", "sequence-classification"), ("--file", str(two.table))
+    for words in ((*both, *file), (*both[::-1], *file), (*both, *text)):
+        refused = command("compare", *words)
+        assert refused.returncode == 2
+        assert (
+            "calibration compares probes on the vectors of both models: --probabilities-from=probe." in refused.stderr
+        )
+    probed = ("--gold", "right", "--probabilities-from", "probe", "--other", both[1], "--json")
+    followed = json.loads(command("calibration", two.first, str(two.table), *probed).stdout)
+    assert (followed["model"], followed["other"]["model"]) == (f"{two.first} + probe", f"{both[1]} + probe")
+
+
 @pytest.mark.slow
 def test_the_library_gives_the_same_and_draws_it(run: Command, two: Two) -> None:
     result = open_model(two.first).compare(two.second, TEXTS, ["", *GOLD[1:]])
