@@ -362,6 +362,8 @@ def removed_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
     options = options.only(*ablation_curves.params)
     answer = ask(ablation_curves, options)
     greedy = answer.result.greedy
+    numbers = {"effect alone": greedy.single.astype(float), "sum so far": np.cumsum(greedy.single, dtype=float)}
+    frame = pd.DataFrame({"layer": greedy.places[:, 0], "head": greedy.places[:, 1], **numbers})
     yield Figure.of(
         removal_figure,
         answer,
@@ -369,6 +371,7 @@ def removed_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         below=[
             *(choose if own_choice else ()),
             *_joint_parts(greedy),
+            Table(frame, "The removed heads and the effect of each alone"),
             Text(CURVES, "caption"),
             Notices(answer.notices, "caption"),
         ],
@@ -387,14 +390,14 @@ def _chosen_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         joint_ablation_figure,
         answer,
         f"joint ablation {answer.result.kind} {opened.name}",
-        numbers="in files",
+        numbers="open",
         below=[*_joint_parts(answer.result), Text(SIGNS, "caption"), Notices(answer.notices, "caption")],
         **explained(OF_JOINT, joint_ablation, opened, options),
     )
 
 
 def _joint_parts(removal: JointAblation) -> Iterator[Part]:
-    """The joint effect, the sum of single effects, and the effect of each head."""
+    """The joint effect and the sum of single effects."""
     difference = removal.joint - removal.total
     yield Metrics.of(
         Metric("With all heads", decimals(removal.clean), f"The {removal.title}, unchanged; in {removal.unit}."),
@@ -407,9 +410,6 @@ def _joint_parts(removal: JointAblation) -> Iterator[Part]:
         f"{escape_markdown(removal.title)} by **{_signed(removal.joint)}**; their single effects add up to "
         f"**{_signed(removal.total)}**."
     )
-    numbers = {"effect alone": removal.single.astype(float), "sum so far": np.cumsum(removal.single, dtype=float)}
-    frame = pd.DataFrame({"layer": removal.places[:, 0], "head": removal.places[:, 1], **numbers})
-    yield Table(frame, "The removed heads and the effect of each alone")
 
 
 def _signed(value: float) -> str:
