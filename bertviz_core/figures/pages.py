@@ -1,7 +1,9 @@
-"""Pages of the dashboard: name, title, question and position in the navigation."""
+"""What readers find everywhere: the pages of the dashboard in its navigation, and the words of the glossary."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 Group = Literal["", "The model", "A text", "Why", "Many texts"]
@@ -65,3 +67,35 @@ PAGES: Mapping[str, PageEntry] = {entry.name: entry for entry in _ENTRIES}
 """Pages by name, in the order of the navigation and of lists of figures."""
 FIRST = next(iter(PAGES))
 """Name of the page that the dashboard's own address opens."""
+
+
+_LIBRARY = Path(__file__).parents[1]
+_PLACES = (_LIBRARY / "_dashboard" / "docs" / "glossary.md", _LIBRARY.parent / "docs" / "glossary.md")
+"""The glossary in an installed wheel, and in the source tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A word of the glossary and its meaning, as plain text."""
+
+    word: str
+    """The word, or several words with one explanation, separated by commas."""
+    meaning: str
+    """One sentence, without a full stop."""
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """Forms of the word in a text: singular and plural."""
+        words = self.word.split(", ")
+        return tuple(form for word in words for form in (word, re.sub(r"(?<=[^aeiou])y$", "ie", word) + "s"))
+
+
+def glossary_entries(text: str) -> tuple[Entry, ...]:
+    """Parse the rows of the glossary's table."""
+    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in text.splitlines() if line.startswith("|")][2:]
+    markup = re.compile(r"\\(.)|`")
+    return tuple(Entry(*(markup.sub(lambda mark: mark[1] or "", cell).strip() for cell in row)) for row in rows)
+
+
+ENTRIES = glossary_entries(next(place for place in _PLACES if place.exists()).read_text(encoding="utf-8"))
+"""All entries in the order of the document."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from bertviz_core.figures.pages import ENTRIES
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.journey import layer_opening
@@ -16,6 +17,20 @@ from ui.session import DEFAULT_TEXT
 
 pytestmark = pytest.mark.browser
 FORTY = "The bank of the river was steep. " * 6
+LONG = "The bank of the river was steep, and the bank that lends us money was closed all day long."
+ON_RIBBONS = """(labels) => {
+  const ribbons = [...labels[0].ownerSVGElement.querySelectorAll(".ribbon")];
+  const shares = [0.1, 0.3, 0.5, 0.7, 0.9];
+  const lies = (box, ribbon) => shares.some((across) => [0.3, 0.5, 0.7].some((down) => {
+    const point = new DOMPoint(box.left + across * box.width, box.top + down * box.height);
+    return ribbon.isPointInFill(point.matrixTransform(ribbon.getScreenCTM().inverse()));
+  }));
+  const laid = labels.filter((each) => ribbons.some((ribbon) => lies(each.getBoundingClientRect(), ribbon)));
+  return laid.map((each) => each.textContent);
+}"""
+"""Words that lie on a ribbon."""
+ENDS = "(all) => all.map((each) => each.getAttribute('d').match(/-?[0-9.]+/g).map(Number)).map((n) => [n[1], n[7]])"
+"""Where ribbons begin at the keys, and where they end at the chosen token."""
 
 
 def test_escape_folds_part_after_part_with_the_focus_on_what_is_left(page: Page, server: str) -> None:
@@ -128,3 +143,58 @@ def test_in_a_lecture_hall_every_text_is_large(page: Page, server: str, part: di
     expect(page.get_by_test_id("stSidebar")).to_be_hidden()
     expect(page.locator(".journey .ribbon" if part else ".journey svg").first).to_be_attached()
     assert page.locator(".journey").first.evaluate(SMALLEST_TEXT) >= least
+
+
+@pytest.mark.parametrize("query", [6, 18, 23])
+def test_no_word_lies_on_a_ribbon_and_no_ribbon_on_another(query: int, page: Page, server: str) -> None:
+    opened(page, server, text=LONG, layer=1, query=query)
+    page.locator(".ribbon.rest").wait_for(timeout=COLD_MS)
+    labels = page.locator(".journey svg .label")
+    assert [each for each in labels.all_text_contents() if re.fullmatch(r"\d+ others", each)]
+    assert labels.evaluate_all(ON_RIBBONS) == []
+    assert labels.evaluate_all(LYING) == []
+    ends = page.locator(".ribbon").evaluate_all(ENDS)
+    assert [each for each, _ in sorted(ends)] == [each for each, _ in sorted(ends, key=lambda both: both[1])]
+
+
+def meaning(word: str) -> str:
+    """The word's row of docs/glossary.md."""
+    (entry,) = [each for each in ENTRIES if word in each.forms]
+    return f"{entry.word}: {entry.meaning}."
+
+
+def test_words_of_the_drawing_have_the_glossarys_meaning_at_the_pointer_and_for_a_screen_reader(
+    page: Page, server: str
+) -> None:
+    opened(page, server)
+    texts, tip = page.locator(".journey svg .label"), page.locator(".journey .tip")
+    closed = {"tokens": "token", "what comes out": "hidden state", "384 numbers": "hidden size", "pooler": "pooler"}
+    closed |= {
+        "layers built alike: turn": "turn of the vector",
+        "mask “python”": "mask token",
+        "embeddings": "embedding",
+    }
+    for shown, word in closed.items():
+        texts.filter(has_text=shown).first.hover()
+        expect(tip).to_contain_text(meaning(word))
+    described = page.locator("[aria-description]").filter(has_text="pooler")
+    facts = "pooler: 147,840 parameters, unused. Sentences use the mean of all tokens."
+    expect(described).to_have_accessible_description(f"{facts} {meaning('pooler')}")
+    page.get_by_label("Cells show").select_option("entropy")
+    texts.filter(has_text="nats, mean over the heads").hover()
+    expect(tip).to_contain_text(meaning("entropy"))
+    expect(tip).to_contain_text(meaning("nat"))
+
+
+@pytest.mark.slow
+def test_words_of_an_opened_head_are_explained_too_and_tokens_are_not(page: Page, server: str) -> None:
+    opened(page, server, text="The head of a layer.", layer=2, head=5, query=2)
+    texts, tip = page.locator(".journey svg .label"), page.locator(".journey .tip")
+    words = {"query of": "query vector", "key of": "key vector", "value of": "value vector", "softmax": "softmax"}
+    words |= {"mix of": "attention", "12 heads": "head", "where “head” looks": "ribbon"}
+    texts.filter(has_text="query of").wait_for(timeout=COLD_MS)
+    for shown, word in words.items():
+        texts.filter(has_text=shown).first.hover()
+        expect(tip).to_have_text(re.compile(re.escape(meaning(word))))
+    page.locator("[data-name='Token 2: head']").hover()
+    expect(tip).to_be_hidden()

@@ -206,16 +206,10 @@ def _message(header: Mapping[str, Any], arrays: _Arrays) -> bytes:
 
 
 def _measures(journey: Journey, arrays: _Arrays) -> list[dict[str, Any]]:
-    known = [(key, getattr(journey, key)) for key in MEASURES]
+    known = [(key, *facts, getattr(journey, key)) for key, facts in MEASURES.items()]
     return [
-        {
-            "key": key,
-            "name": MEASURES[key][0],
-            "unit": MEASURES[key][1],
-            "digits": MEASURES[key][2],
-            **arrays.add(values),
-        }
-        for key, values in known
+        {"key": key, "name": name, "unit": unit, "digits": digits, **arrays.add(values)}
+        for key, name, unit, digits, values in known
         if values is not None
     ]
 

@@ -1,7 +1,6 @@
 """Components around every page: navigation, glossary, widths, kept texts, presenter, links to share, saved pictures."""
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -13,7 +12,7 @@ import streamlit as st
 
 from bertviz_core.figures.base import export
 from bertviz_core.figures.base.style import FAMILY, FONT, TITLE_SIZE, TITLE_TOP, WIDE, WIDTHS, Theme, width_class
-from bertviz_core.figures.pages import FIRST, PAGES
+from bertviz_core.figures.pages import ENTRIES, FIRST, PAGES
 from ui.components import component, file_text
 from ui.session import PRESENT, TEXT_STORE, WINDOW_WIDTH, stored
 
@@ -151,39 +150,6 @@ OTHER_SENSE = {
 }
 """Page -> words of the glossary that have another meaning there, such as a task's head or a principal component."""
 
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A word and its meaning, as plain text."""
-
-    word: str
-    """The word, or several words with one explanation, separated by commas."""
-    meaning: str
-    """One sentence, without a full stop."""
-
-    @property
-    def forms(self) -> tuple[str, ...]:
-        """Forms of the word in a text: singular and plural."""
-        return tuple(form for word in self.word.split(", ") for form in (word, _plural(word)))
-
-
-def glossary_entries(text: str) -> tuple[Entry, ...]:
-    """Parse the rows of the glossary's table."""
-    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in text.splitlines() if line.startswith("|")][2:]
-    return tuple(Entry(*(_plain(cell) for cell in row)) for row in rows)
-
-
-def _plain(cell: str) -> str:
-    """A cell of a table without Markdown markup."""
-    return re.sub(r"\\(.)|`", lambda mark: mark[1] or "", cell).strip()
-
-
-def _plural(word: str) -> str:
-    return f"{word[:-1]}ies" if re.search(r"[^aeiou]y$", word) else f"{word}s"
-
-
-ENTRIES = glossary_entries((Path(__file__).parents[3] / "docs" / "glossary.md").read_text(encoding="utf-8"))
-"""All entries in the order of the document."""
 WORDS = json.dumps([{"word": each.word, "meaning": each.meaning, "forms": each.forms} for each in ENTRIES])
 _glossary = component(
     "glossary",
@@ -235,28 +201,12 @@ _FIELDS = (
     '<div class="share"><label>Badge for a model card, in Markdown<input readonly spellcheck="false"></label>'
     '<button type="button" aria-label="Copy the badge">Copy</button></div><p role="status"></p>'
 )
-_FIELDS_CSS = """
-.share { display: grid; grid-template-columns: 1fr auto; gap: 0.4rem 0.5rem; align-items: end; }
-label { font-size: 0.875rem; display: grid; gap: 0.25rem; min-width: 0; }
-input, button {
-  font: inherit; font-size: 0.875rem; height: 2.5rem; box-sizing: border-box; padding: 0 0.75rem; min-width: 0;
-  color: var(--st-text-color); background: var(--st-secondary-background-color);
-  border: 1px solid var(--st-border-color); border-radius: var(--st-button-radius, 0.5rem);
-}
-input { width: 100%; }
-button { cursor: pointer; background: var(--st-background-color); }
-button:hover { border-color: var(--st-primary-color); color: var(--st-primary-color); }
-input:focus-visible, button:focus-visible { outline: none; box-shadow: 0 0 0 2px var(--st-primary-color); }
-.share + .share { margin-top: 0.75rem; }
-p { margin: 0; font-size: 0.875rem; }
-p:not(:empty) { margin-top: 0.25rem; }
-"""
 _LINK_CSS = """
 a { font-size: 0.875rem; line-height: 2.5rem; color: var(--st-link-color); white-space: nowrap; }
 a:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; border-radius: 2px; }
 """
 _ADDRESS_JS = _text("address.js")
-_fields = component("share_link", html=_FIELDS, css=_FIELDS_CSS, js=_ADDRESS_JS + _text("share_link.js"))
+_fields = component("share_link", html=_FIELDS, css=_text("share_link.css"), js=_ADDRESS_JS + _text("share_link.js"))
 _link = component(
     "whole_view",
     html='<a target="_blank" rel="noopener">Open in Inside BERT ↗</a>',

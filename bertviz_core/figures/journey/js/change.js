@@ -89,11 +89,11 @@ function bannerOf(view, width) {
 }
 
 // A small button; a saved drawing has none, since no model runs behind it.
-function drawChip(view, svg, words, name, { x, y, w, h = 24 }, act, pressed) {
+function drawChip(view, svg, words, name, { x, y, w, h = 24 }, act, pressed, terms = []) {
   if (!view.send || view.header.missing) return;
   const text = label(view, cut(words, w - 8), x + w / 2, y + h / 2 + 5, { anchor: "middle", fill: pressed ? view.look.paper : view.accent });
   const frame = el("rect", { x, y, width: w, height: h, rx: 5, fill: pressed ? view.accent : view.look.paper, stroke: view.accent });
-  svg.append(button(el("g", { class: "act" }, frame, text), name, act, pressed));
+  svg.append(explained(button(el("g", { class: "act" }, frame, text), name, act, pressed), terms));
 }
 
 const SWITCH = ["switch off", "switch on"];
@@ -101,7 +101,7 @@ const SWITCH = ["switch off", "switch on"];
 // The button that makes a change at its part, and undoes it: what it switches, and where that is.
 function drawSwitch(view, svg, change, [off, on], what, where, place) {
   const pressed = view.change === change && Boolean(view.now || view.waiting), verb = pressed ? on : off;
-  drawChip(view, svg, `${verb} ${what}`, `${verb[0].toUpperCase()}${verb.slice(1)} ${where}`, place, () => alter(view, pressed ? "" : change), pressed);
+  drawChip(view, svg, `${verb} ${what}`, `${verb[0].toUpperCase()}${verb.slice(1)} ${where}`, place, () => alter(view, pressed ? "" : change), pressed, [change.startsWith("mask") ? "mask token" : "ablation"]);
 }
 
 function drawMask(view, svg, place, what) {

@@ -251,6 +251,7 @@ function asFile(view, alone) {
   const shown = sheet.firstChild.querySelectorAll("text");
   svg.querySelectorAll("text").forEach((node, at) => keepWidth(node, shown[at].getComputedTextLength()));
   for (const node of svg.querySelectorAll(".act, .close")) node.remove();
+  for (const node of svg.querySelectorAll("[aria-description]")) node.append(Object.assign(document.createElementNS(NS, "title"), { textContent: node.getAttribute("aria-description") }));
   if (view.slide) inTheMiddle(svg, sheet.firstChild);
   const about = aboutOf(view);
   svg.prepend(Object.assign(document.createElementNS(NS, "title"), { textContent: about }));

@@ -63,7 +63,7 @@ function drawEmbeddings(view, svg) {
   svg.append(label(view, cut(`How the vector of “${header.labels[path.token]}” is made`, w), x, box.y + 54, { weight: 600 }));
   part.vectors.forEach(({ name, values }, at) => {
     const y = box.y + 72 + at * step, sign = at === 0 ? "" : name === "sum" || name.startsWith("after") || name === "projected" ? "= " : "+ ";
-    svg.append(label(view, cut(`${sign}${name}: ${values.length} numbers, length ${short(Math.hypot(...values))}`, w), x, y + 12, { fill: look.muted }));
+    svg.append(explained(label(view, cut(`${sign}${name}: ${values.length} numbers, length ${short(Math.hypot(...values))}`, w), x, y + 12, { fill: look.muted }), [name]));
     svg.append(strip(view, binned(values, 64), limit, { x, y: y + 18, width: w, height: Math.max(14, Math.min(26, step - 34)) }, { width: values.length }));
   });
   if (part.note) wrapped(part.note, w, 2).forEach((line, at) => svg.append(label(view, line, x, box.y + box.h - 30 + 18 * at, { fill: look.muted })));
@@ -106,7 +106,7 @@ function thumbnail({ look }, part, head, place) {
 function drawThumbnails(view, svg, part) {
   const { plan, path, look } = view, { heads } = plan.inside, [count] = part.thumbnails.shape;
   const { head: off } = switchedOff(view);
-  svg.append(label(view, count === 1 ? "1 head" : `${count} heads`, heads.x, heads.y - 4, { fill: look.muted }));
+  svg.append(explained(label(view, count === 1 ? "1 head" : `${count} heads`, heads.x, heads.y - 4, { fill: look.muted }), ["head"]));
   for (let head = 0; head < count; head++) {
     const { x, y } = headPlace(heads, head);
     const chosen = head === path.head, { value, frame } = headEffect(view, Number(path.open), head);
@@ -135,41 +135,51 @@ function drawRibbons(view, svg, part) {
   const who = path.head === null ? (header.heads === 1 ? "" : `mean of the ${switchedOff(view).head === null ? "" : "other "}heads: `) : `head ${path.head}: `;
   const left = ribbons.x, right = ribbons.x + ribbons.w - 10, tall = 64, colour = look.parts.attention;
   const highest = plan.inside.heads.y + 4, lowest = plan.top + plan.body; // between the title and the parts below
-  const between = (key, thick, words = 0) => clamp(laneAt(view, key).mid, highest + thick / 2, lowest - words - thick / 2), to = between(path.token, tall, 24);
+  const between = (key, thick) => clamp(laneAt(view, key).mid, highest + thick / 2, lowest - thick / 2), to = between(path.token, tall);
   const word = `“${header.labels[path.token]}”`, does = view.ribbon === "weighted" ? `what ${word} takes up` : `where ${word} looks`;
   const titles = [`${who}${does}`, does, path.head === null ? "mean of heads" : `head ${path.head}`, path.head === null ? "mean" : ""];
   const start = plan.inside.heads.x + textWidth(`${header.heads} heads`) + 16;
-  svg.append(label(view, fitting(titles, right - start, 600), right, plan.inside.heads.y - 4, { weight: 600, anchor: "end" }));
+  svg.append(explained(label(view, fitting(titles, right - start, 600), right, plan.inside.heads.y - 4, { weight: 600, anchor: "end" }), lookTerms(view)));
+  const shares = new Map(keys.map(({ key, share }) => [key, share])), middle = (key) => between(key, (shares.get(key) ?? 0) * tall);
+  const places = labelPlaces(view, middle, highest + 8);
+  const taken = keys.map(({ key }) => places.get(key) ?? places.get(path.token)); // of a piece of the same word
+  const grey = [[restName(view), rest, []], ["sink", sink, ["attention sink"]]].filter(([, share]) => share > 0.0005).map(([name, share, terms]) => {
+    const y = freePlace(taken, lowest - 8);
+    taken.push(y);
+    return { name, share, terms, y, from: clamp(y, highest + (share * tall) / 2, lowest - (share * tall) / 2) };
+  });
   let at = to - tall / 2;
-  const sorted = [...keys].sort((one, other) => one.key - other.key);
-  for (const { key, share } of sorted) {
-    const thick = share * tall, from = between(key, thick), middle = (left + right) / 2;
+  const sorted = [...[...keys].sort((one, other) => one.key - other.key).map((each) => ({ ...each, from: middle(each.key) })), ...grey].sort((one, other) => one.from - other.from); // so that none crosses another
+  for (const { key, share, name, terms, y, from } of sorted) {
+    const thick = share * tall, isRest = key === undefined, fill = isRest ? look.neutral : colour;
     const ribbon = el("path", {
-      d: `M${left} ${from - thick / 2} C${middle} ${from - thick / 2} ${middle} ${at} ${right} ${at} V${at + thick} C${middle} ${at + thick} ${middle} ${from + thick / 2} ${left} ${from + thick / 2} Z`,
-      fill: colour, "fill-opacity": isKey(view, key) ? 1 : 0.75, stroke: colour, "stroke-width": 0.5, class: "ribbon", "data-share": share,
+      d: band(left, from - thick / 2, right, at, thick), fill, "fill-opacity": isRest || isKey(view, key) ? 1 : 0.75, stroke: fill, "stroke-width": 0.5, class: isRest ? "ribbon rest" : "ribbon", "data-share": share,
     });
-    const node = el("g", {}, ribbon);
-    svg.append(path.head === null ? node : button(node, `Key ${key}: ${wordAt(view, key)}, ${fixed(share)}`, () => view.openKey(key), isKey(view, key)));
     at += thick;
-  }
-  const grey = [[restName(view), rest], ["sink", sink]].filter(([, share]) => share > 0.0005);
-  let below = at + (rest + sink) * tall + 3;
-  for (const [name, share] of grey) {
-    svg.append(el("path", { d: `M${left + 30} ${at + share * tall} H${right} V${at} H${left + 60} Z`, fill: look.neutral, stroke: look.paper, "stroke-width": 0.5, class: "ribbon rest", "data-share": share }));
-    const others = `${name} ${fixed(share)}`, wide = textWidth(others) + 10;
-    if (ribbons.w > 110) svg.append(el("rect", { x: right - wide, y: below, width: wide, height: 18, rx: 4, fill: look.paper, stroke: look.neutral }), label(view, others, right - 5, below + 14, { anchor: "end", fill: look.muted }));
-    at += share * tall;
-    below += 20;
+    const node = el("g", {}, ribbon), place = isRest ? y : places.get(key) ?? places.get(path.token);
+    svg.append(path.head === null || isRest ? node : button(node, `Key ${key}: ${wordAt(view, key)}, ${fixed(share)}`, () => view.openKey(key), isKey(view, key)));
+    if (ribbons.names) svg.append(label(view, cut(isRest ? name : wordAt(view, key), ribbons.names + (isRest ? 6 : -6)), left - 64, place + 5, { anchor: "end", fill: look.muted }));
+    else if (isRest && ribbons.w > 110) svg.append(label(view, name, right, Math.min(Math.max(place + 5, at + 14), lowest - 2), { anchor: "end", fill: look.muted, halo: true }));
+    const number = label(view, fixed(share), left - 20, place + 5, { anchor: "end", weight: share >= 0.1 ? 700 : 400 });
+    svg.append(isRest ? explained(number, terms, name) : number, leader(view, left - 17, place, left - 2, from));
   }
   svg.append(el("rect", { x: right, y: to - tall / 2, width: 7, height: tall, fill: colour, rx: 2 }));
-  const shares = new Map(keys.map(({ key, share }) => [key, share]));
-  const middle = (key) => between(key, (shares.get(key) ?? 0) * tall), places = labelPlaces(view, middle, highest + 8);
-  for (const [key, share] of shares) {
-    const from = middle(key), y = places.get(key) ?? places.get(path.token); // of a piece of the same word
-    if (ribbons.names) svg.append(label(view, cut(wordAt(view, key), ribbons.names - 6), left - 64, y + 5, { anchor: "end", fill: look.muted }));
-    svg.append(label(view, fixed(share), left - 20, y + 5, { anchor: "end", weight: share >= 0.1 ? 700 : 400 }), leader(view, left - 17, y, left - 2, from));
-  }
 }
+
+// A band of even height from the left to the right, by the heights of its upper edge.
+function band(left, from, right, to, thick) {
+  const centre = (left + right) / 2;
+  return `M${left} ${from} C${centre} ${from} ${centre} ${to} ${right} ${to} V${to + thick} C${centre} ${to + thick} ${centre} ${from + thick} ${left} ${from + thick} Z`;
+}
+
+// Where one more label stands: below the others, or in the lowest gap between two of them.
+function freePlace(taken, lowest, distance = 17) {
+  const sorted = [...taken].sort((one, other) => one - other), end = (at) => sorted[at + 1] ?? lowest + distance;
+  const above = sorted.findLast((y, at) => end(at) - y >= 2 * distance);
+  return above === undefined ? sorted.at(-1) + distance : Math.min(above + 22, (above + end(sorted.lastIndexOf(above))) / 2);
+}
+
+const lookTerms = ({ ribbon }) => [ribbon === "weighted" ? "value-weighted attention" : "attention", "ribbon"];
 
 // Whether a ribbon is that of the chosen key.
 const isKey = ({ path, laneOf }, key) => path.key !== null && laneOf[key] === laneOf[path.key];
@@ -182,7 +192,7 @@ function addedVectors({ header: { stages }, path }, { output, activations, feedF
   const first = steps.some(({ name }) => name === "mixing of tokens") ? "mixing" : "attention";
   const inside = activations && `inside feed-forward, ${activations.values.length.toLocaleString("en-US")}`;
   const all = [[[], [`${first} adds`, first], output], [[inside], ["inside feed-forward", "inside f.-f."], activations], [[], ["feed-forward adds", "f.-f. adds"], feedForward]];
-  return all.filter(([, , vector]) => vector).map(([long, names, vector]) => ({ forms: [...[...long, names[0]].map((name) => `${name}, up to`), ...names].map((name) => `${name} ±${short(peak(vector.values))}`), vector }));
+  return all.filter(([, , vector]) => vector).map(([long, names, vector]) => ({ terms: vector === output ? STEP_TERMS[first] ?? [] : ["feed-forward"], forms: [...[...long, names[0]].map((name) => `${name}, up to`), ...names].map((name) => `${name} ±${short(peak(vector.values))}`), vector }));
 }
 
 // What enters the layer, what its blocks add, what leaves it, from left to right.
@@ -192,11 +202,11 @@ function drawLayerStrips(view, svg, part, layer) {
   const scale = `±${short(view.strips().scale)}`, named = (words) => [`${words}, colours end at ${scale}`, `${words}, ${scale}`];
   const turned = turn ? `comes out, turned by ${fixed(turn.values[layer * header.labels.length + path.token])}` : "comes out";
   const state = (at) => (place) => stateStrip(view, at, path.token, place);
-  const rows = [{ forms: named("goes in"), made: state(layer) }, ...addedVectors(view, part), { forms: [...named(turned), ...named("comes out")], made: state(layer + 1) }];
+  const rows = [{ forms: named("goes in"), made: state(layer), terms: ["hidden state"] }, ...addedVectors(view, part), { forms: [...named(turned), ...named("comes out")], made: state(layer + 1), terms: ["hidden state", ...(turn ? ["turn of the vector"] : [])] }];
   const columns = Math.ceil(rows.length / Math.ceil(rows.length / plan.abreast)), w = (box.w - 32 - 16 * (columns - 1)) / columns;
-  rows.forEach(({ forms, made, ...added }, at) => {
+  rows.forEach(({ forms, terms, made, ...added }, at) => {
     const place = { x: box.x + 16 + (at % columns) * (w + 16), y: y + 12 + Math.floor(at / columns) * STRIP_ROW, width: w, height: 20 };
-    svg.append(label(view, cut(fitting(forms, w), w), place.x, place.y - 6, { fill: look.muted }), made ? made(place) : addedStrip(view, added, bins, place));
+    svg.append(explained(label(view, cut(fitting(forms, w), w), place.x, place.y - 6, { fill: look.muted }), terms), made ? made(place) : addedStrip(view, added, bins, place));
   });
 }
 
@@ -211,12 +221,12 @@ function drawHead(view, svg, layer) {
   if (gone) return;
   if (!part) return drawWaiting(view, svg, x, y + 20);
   const key = within(header.labels[part.key]), query = within(header.labels[part.token]), placeOf = (at) => (key === query && part.key !== part.token ? ` (token ${at})` : ""), half = (w - 24) / 2, limit = Math.max(peak(part.query.values), peak(part.keyVector.values));
-  const line = (text, at, style = {}) => svg.append(label(view, cut(text, style.room ?? w, SIZE, style.weight), style.x ?? x, y + at, style));
-  line(`head ${part.head}: “${query}”${placeOf(part.token)} asks “${key}”${placeOf(part.key)}`, 12, { weight: 700, className: "label asks", fill: view.accent, room: plan.mode === "wide" ? w - 140 : w });
+  const line = (text, at, { terms = [], ...style } = {}) => svg.append(explained(label(view, cut(text, style.room ?? w, SIZE, style.weight), style.x ?? x, y + at, style), terms));
+  line(`head ${part.head}: “${query}”${placeOf(part.token)} asks “${key}”${placeOf(part.key)}`, 12, { weight: 700, className: "label asks", terms: ["head"], fill: view.accent, room: plan.mode === "wide" ? w - 140 : w });
   const most = ({ values }) => `up to ±${short(peak(values))}`, many = `${part.query.values.length} numbers`;
   const forms = (name, vector) => [`${name}, ${many} ${most(vector)}`, `${name}, ${most(vector)}`, name];
-  line(fitting(forms(`query of “${query}”`, part.query), half), 36, { room: half, fill: look.muted });
-  line(fitting(forms(`key of “${key}”`, part.keyVector), half), 36, { x: x + half + 24, room: half, fill: look.muted });
+  line(fitting(forms(`query of “${query}”`, part.query), half), 36, { room: half, terms: ["query vector"], fill: look.muted });
+  line(fitting(forms(`key of “${key}”`, part.keyVector), half), 36, { x: x + half + 24, room: half, terms: ["key vector"], fill: look.muted });
   svg.append(strip(view, part.query.values, limit, { x, y: y + 42, width: half, height: 20 }), strip(view, part.keyVector.values, limit, { x: x + half + 24, y: y + 42, width: half, height: 20 }));
   line(fitting([`their products, number by number, ${most(part.products)}; sum ${fixed(part.total)}`, `their products; sum ${fixed(part.total)}`], w), 82, { fill: look.muted });
   svg.append(strip(view, part.products.values, peak(part.products.values), { x, y: y + 88, width: w, height: 20 }, { words: (at) => `${short(part.query.values[at])} × ${short(part.keyVector.values[at])}` }));
@@ -224,10 +234,10 @@ function drawHead(view, svg, layer) {
   const numbers = part.query.values.length, root = Math.abs(part.scaling * Math.sqrt(numbers) - 1) < 1e-5 ? ` (1/√${numbers})` : "";
   const productOf = (why) => `${fixed(part.total)} × ${fixed(part.scaling, 4)}${why} = ${fixed(part.scaled)}${added}`, product = productOf(""), weight = `weight ${fixed(part.weight, 4)}`;
   const sums = [`${productOf(root)}  →  softmax over all keys  →  ${weight}`, `${product}  →  softmax over all keys  →  ${weight}`, `${product} → softmax → ${weight}`, `softmax of ${short(part.scaled)}${added}: ${weight}`, weight];
-  line(fitting(sums, w, 600), 130, { weight: 600 });
-  line(fitting([`value of “${key}”, ${most(part.value)}`, `value of “${key}”`], half), 152, { room: half, fill: look.muted });
+  line(fitting(sums, w, 600), 130, { weight: 600, terms: ["softmax"] });
+  line(fitting([`value of “${key}”, ${most(part.value)}`, `value of “${key}”`], half), 152, { room: half, terms: ["value vector"], fill: look.muted });
   const mix = ["mix of all values, each × its weight", "mix of all values × weights", "mix of values"], ends = most(part.mix);
-  line(fitting([...mix.map((words) => `${words}, ${ends}, one scale with the value`), `mix of values, ${ends}, same scale`, ...mix.map((words) => `${words}, ${ends}`), ...mix], half), 152, { x: x + half + 24, room: half, fill: look.muted });
+  line(fitting([...mix.map((words) => `${words}, ${ends}, one scale with the value`), `mix of values, ${ends}, same scale`, ...mix.map((words) => `${words}, ${ends}`), ...mix], half), 152, { x: x + half + 24, room: half, terms: ["attention"], fill: look.muted });
   const both = Math.max(peak(part.value.values), peak(part.mix.values));
   svg.append(strip(view, part.value.values, both, { x, y: y + 158, width: half, height: 20 }), strip(view, part.mix.values, both, { x: x + half + 24, y: y + 158, width: half, height: 20 }));
 }

@@ -31,11 +31,11 @@ const shortened = new Map(); // what was cut last -> the whole text, for the lab
 // The first wording that fits, or as much as fits of the last.
 const fitting = (forms, room, weight) => forms.find((each) => textWidth(each, SIZE, weight) <= room) ?? cut(forms.at(-1), room, SIZE, weight);
 
-function label(view, text, x, y, { size = SIZE, weight = 400, anchor = "start", fill, family, className = "label", rotate, italic, struck } = {}) {
+function label(view, text, x, y, { size = SIZE, weight = 400, anchor = "start", fill, family, className = "label", rotate, italic, struck, halo } = {}) {
   const node = el("text", {
     x, y, "font-size": size, "font-weight": weight, "text-anchor": anchor, fill: fill ?? view.look.text, "font-family": family ?? FONT,
     class: className, transform: rotate ? `rotate(${rotate} ${x} ${y})` : null, "font-style": italic ? "italic" : null,
-    "text-decoration": struck ? "line-through" : null,
+    "text-decoration": struck ? "line-through" : null, ...(halo ? { "paint-order": "stroke", stroke: view.look.paper, "stroke-width": 4 } : {}),
   });
   node.textContent = text;
   const whole = shortened.get(text);

@@ -44,17 +44,15 @@ function drawSteps(view, svg, stage) {
       el("rect", { x, y: middle - high / 2, width: w, height: high, rx: adds ? 12 : 4, fill: look.paper, stroke: adds ? look.muted : colour, "stroke-width": adds ? 1 : 2 }),
       label(view, name, x + w / 2, adds ? middle + 4.5 : y + 16, { anchor: "middle" }),
       adds ? null : label(view, counted(step), x + w / 2, y + 33, { anchor: "middle", fill: look.muted }));
-    node.append(el("title"));
-    node.lastChild.textContent = adds ? "Add what entered the block" : `${step.name}: ${counted(step)} parameters`;
-    svg.append(node);
+    svg.append(explained(node, STEP_TERMS[step.kind] ?? [], adds ? "Add what entered the block." : `${step.name}: ${counted(step)} parameters.`));
     x += w + STEP_GAP;
   });
 }
 
 // The same on a phone, from top to bottom: the vectors that the blocks add, the operations.
 function drawTallSteps(view, svg, stage, { x, w, y, added }) {
-  for (const { forms, ...each } of added) {
-    svg.append(label(view, fitting(forms, w), x, y + 8, { fill: view.look.muted }), addedStrip(view, each, view.strips().shape[2], { x, y: y + 13, width: w, height: 14 }));
+  for (const { forms, terms, ...each } of added) {
+    svg.append(explained(label(view, fitting(forms, w), x, y + 8, { fill: view.look.muted }), terms), addedStrip(view, each, view.strips().shape[2], { x, y: y + 13, width: w, height: 14 }));
     y += STRIP_ROW;
   }
   if (!stage.steps.length) return;
@@ -62,7 +60,7 @@ function drawTallSteps(view, svg, stage, { x, w, y, added }) {
   stage.steps.forEach((step, at) => {
     const top = y + 14 + TALL_STEP * at, adds = step.kind === "add";
     svg.append(el("rect", { x, y: top + 3, width: 5, height: TALL_STEP - 6, rx: 2, fill: adds ? "none" : stepColour(view, step) }),
-      label(view, cut(adds ? "+ what entered" : step.name, w - 120), x + 14, top + 18, { fill: adds ? view.look.muted : view.look.text }),
+      explained(label(view, cut(adds ? "+ what entered" : step.name, w - 120), x + 14, top + 18, { fill: adds ? view.look.muted : view.look.text }), STEP_TERMS[step.kind] ?? []),
       label(view, counted(step), x + w, top + 18, { anchor: "end", fill: view.look.muted }));
   });
 }

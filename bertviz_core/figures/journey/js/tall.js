@@ -23,7 +23,7 @@ function drawTall(view, svg) {
     if (isLayer && otherwise.has(row.index)) node.append(buildMark(view, otherwise.get(row.index), layer, x + 17, y + 33));
     if (isLayer) entry = layer + 1;
     if (opens && strips) node.append(stateStrip(view, entry, path.token, { x: x + 192, y: y + 12, width: w - 202, height: row.h - 24 }));
-    svg.append(opens ? button(node, `${row.open ? "Close" : "Open"} ${stage.name}${value ? `, ${shading.effects ? "change without it" : view.measureName()} ${value}` : ""}`, () => view.open(row.open ? "" : isLayer ? String(layer) : "embeddings"), row.open) : node);
+    svg.append(opens ? button(node, `${row.open ? "Close" : "Open"} ${stage.name}${value ? `, ${shading.effects ? "change without it" : view.measureName()} ${value}` : ""}`, () => view.open(row.open ? "" : isLayer ? String(layer) : "embeddings"), row.open) : explained(node, STAGE_TERMS[stage.kind] ?? []));
     if (row.open) drawTallInner(view, svg, row, layer, { x, w, y: y + row.h + 6 });
   }
   drawTallEnd(view, svg, { x, w, y: plan.endY });
@@ -72,7 +72,7 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
     const part = view.parts.get(partName({ kind: "embeddings", token: path.token }));
     if (!part) return drawWaiting(view, svg, x, y + 20);
     const limit = Math.max(...part.vectors.map(({ values }) => peak(values)));
-    return part.vectors.slice(0, 6).forEach(({ name, values }, at) => svg.append(label(view, cut(`${name}, ${values.length} numbers`, w), x, y + 14 + at * 36, { fill: look.muted }),
+    return part.vectors.slice(0, 6).forEach(({ name, values }, at) => svg.append(explained(label(view, cut(`${name}, ${values.length} numbers`, w), x, y + 14 + at * 36, { fill: look.muted }), [name]),
       strip(view, binned(values, 64), limit, { x, y: y + 18 + at * 36, width: w, height: 14 }, { width: values.length })));
   }
   const part = openPart(view);
@@ -92,7 +92,7 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
   let top = y + row.grid + 22;
   const who = path.head === null ? `mean of the ${gone.head === null ? "" : "other "}heads` : `head ${path.head}`;
   const does = view.ribbon === "weighted" ? ["what", "takes up"] : ["where", "looks"];
-  svg.append(label(view, cut(`${who}: ${does[0]} “${header.labels[path.token]}” ${does[1]}`, w, SIZE, 600), x, top, { weight: 600 }));
+  svg.append(explained(label(view, cut(`${who}: ${does[0]} “${header.labels[path.token]}” ${does[1]}`, w, SIZE, 600), x, top, { weight: 600 }), lookTerms(view)));
   for (const { key, share, name } of [...keys, { key: -1, share: rest, name: restName(view) }, { key: -1, share: sink, name: "sink" }]) {
     if (share < 0.0005) continue;
     top += path.head === null ? TALL_KEY : TALL_TOUCHED;

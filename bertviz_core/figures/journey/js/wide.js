@@ -22,7 +22,8 @@ const many = (view) => view.header.labels.length > SEVERAL;
 
 function drawHeadings(view, svg) {
   const { header, plan, look, path } = view;
-  svg.append(label(view, view.rows.length < header.labels.length ? "words" : "tokens", plan.token.w / 2, plan.top - 14, { weight: 600, anchor: "middle" }));
+  const merged = view.rows.length < header.labels.length, heading = label(view, merged ? "words" : "tokens", plan.token.w / 2, plan.top - 14, { weight: 600, anchor: "middle" });
+  svg.append(explained(heading, merged ? [] : ["token"]));
   drawMask(view, svg, { x: 1, y: plan.top - 60, w: plan.token.w - 2 });
   const layers = plan.columns.filter(({ index }) => header.stages[index].kind === "layer");
   const closed = layers.filter(({ open }) => !open);
@@ -40,7 +41,7 @@ function drawHeadings(view, svg) {
   const first = plan.columns.find(({ index }) => header.stages[index].kind === "embeddings");
   if (first && !first.open) {
     const words = label(view, first.w > 80 ? "embeddings" : "embed.", first.x + first.w / 2, plan.top - 14, { weight: 600, anchor: "middle" });
-    svg.append(button(el("g", {}, words), "Open the embeddings", () => view.open("embeddings"), false));
+    svg.append(explained(button(el("g", {}, words), "Open the embeddings", () => view.open("embeddings"), false), ["embedding"]));
   }
   if (!closed.length) return;
   const runs = [[]];
@@ -51,7 +52,7 @@ function drawHeadings(view, svg) {
   const words = sameBuild(view, longest.map(({ index }) => header.stages[index]), layers.some(({ open }) => open));
   const resting = view.back && header.ending ? "layers: change of the number without each" : "";
   const text = [resting || words, resting ? "layers: change without each" : `layers${measured(view)}`].find((each) => each && textWidth(each) < to - from + 24) ?? (to - from > 44 ? "layers" : "");
-  if (text) svg.append(label(view, text, (from + to) / 2, plan.top - 42, { anchor: "middle", fill: look.muted }));
+  if (text) svg.append(explained(label(view, text, (from + to) / 2, plan.top - 42, { anchor: "middle", fill: look.muted }), ["layer", ...(text === "layers" ? [] : measureTerms(view))]));
 }
 
 // Layers that are built otherwise than most, or than the first: index of the stage -> how, and the layer that it differs from.
@@ -208,10 +209,9 @@ function drawBehind(view, svg, column, stage) {
   const node = el("g", {},
     el("rect", { x: column.x, y: plan.top, width: column.w, height: plan.body, rx: 5, fill: filled ? look.parts[part] : look.paper,
       stroke: look.parts[part], "stroke-width": 1.5, "stroke-dasharray": run ? null : "4 3" }),
-    label(view, fitting(forms, Math.min(plan.body, 440) - 12), column.x + column.w / 2 + 5, middle, { anchor: "middle", rotate: -90, fill: filled ? inkOn(channels(look.parts[part])) : look.text }),
-    el("title", {}));
-  node.lastChild.textContent = `${stage.name}: ${stage.numel.toLocaleString("en-US")} parameters${view.header.ending || !stage.used ? "" : `, ${stage.used}`}. ${stage.note}`;
-  svg.append(node);
+    label(view, fitting(forms, Math.min(plan.body, 440) - 12), column.x + column.w / 2 + 5, middle, { anchor: "middle", rotate: -90, fill: filled ? inkOn(channels(look.parts[part])) : look.text }));
+  const said = `${stage.name}: ${stage.numel.toLocaleString("en-US")} parameters${view.header.ending || !stage.used ? "" : `, ${stage.used}`}. ${stage.note}`;
+  svg.append(explained(node, STAGE_TERMS[stage.kind] ?? [], said.trim()));
 }
 
 // What all layers use, above them: it has no place on the way.
@@ -219,9 +219,8 @@ function drawShared(view, svg) {
   const { header, plan, look } = view, { index, ...box } = plan.shared, { name, numel, note } = header.stages[index], count = numel.toLocaleString("en-US");
   const forms = [`${name}, used inside the layers: ${count} parameters`, `${name}, used inside the layers`, `${name}, in the layers`, name];
   const node = el("g", { class: "shared" }, el("rect", { ...place(box), rx: 5, fill: look.paper, stroke: look.parts.attention, "stroke-width": 1.5 }),
-    label(view, fitting(forms, box.w - 8), box.x + box.w / 2, box.y + 16, { anchor: "middle" }), el("title", {}));
-  node.lastChild.textContent = `${name}: ${count} parameters. ${note}`;
-  svg.append(node);
+    label(view, fitting(forms, box.w - 8), box.x + box.w / 2, box.y + 16, { anchor: "middle" }));
+  svg.append(explained(node, name.includes("position") ? ["position"] : [], `${name}: ${count} parameters. ${note}`));
 }
 
 // The chosen token's vector after the last layer, and under a change how far it moved.
@@ -229,12 +228,12 @@ function drawOut(view, svg) {
   const { plan, path, now, look } = view, { x, w } = plan.out, strips = view.strips(), lines = [];
   if (!strips) return;
   const middle = clamp(laneAt(view, path.token).mid, plan.top + 40, plan.top + plan.body - 90);
-  svg.append(label(view, fitting(["what comes out", "output"], w, 600), x + w / 2, middle - 22, { anchor: "middle", weight: 600 }),
+  svg.append(explained(label(view, fitting(["what comes out", "output"], w, 600), x + w / 2, middle - 22, { anchor: "middle", weight: 600 }), ["hidden state"]),
     stateStrip(view, strips.shape[0] - 1, path.token, { x: x + 4, y: middle - 12, width: w - 8, height: 24 }));
   const width = strips.edges.at(-1).toLocaleString("en-US");
-  if (!now) lines.push([fitting([`${width} numbers`, width], w), {}]);
+  if (!now) lines.push([fitting([`${width} numbers`, width], w), { terms: ["hidden size"] }]);
   else if (isNew(view, path.token)) lines.push([fitting(["a new token", "new"], w), { fill: look.muted }]);
-  else lines.push([fitting(["cosine to before", "cosine"], w), { fill: look.muted }], [fixed(now.cosine.values[path.token], 4), { weight: 700, size: w > 100 ? 22 : 17 }]);
+  else lines.push([fitting(["cosine to before", "cosine"], w), { fill: look.muted, terms: ["cosine"] }], [fixed(now.cosine.values[path.token], 4), { weight: 700, size: w > 100 ? 22 : 17 }]);
   const [, , cells] = strips.shape;
   if (!now && cells < strips.edges.at(-1)) lines.push([fitting([`${cells} cells: farthest from 0`, `in ${cells} cells`, ""], w), { fill: look.muted }]);
   drawLines(view, svg, lines, { x, w, y: middle + 30 });
@@ -242,8 +241,8 @@ function drawOut(view, svg) {
 
 // Lines below one another, the large ones with more room; returns where the next one would stand.
 function drawLines(view, svg, lines, { x, w, y }) {
-  for (const [text, style] of lines) {
-    svg.append(label(view, cut(text, w, style.size, style.weight), x + w / 2, y + (style.size ? 8 : 0), { anchor: "middle", ...style }));
+  for (const [text, { terms = [], ...style }] of lines) {
+    svg.append(explained(label(view, cut(text, w, style.size, style.weight), x + w / 2, y + (style.size ? 8 : 0), { anchor: "middle", ...style }), terms));
     y += style.size ? 30 : 19;
   }
   return y;
@@ -325,5 +324,5 @@ function drawRamp(view, svg, x, y, scale, least, most, words) {
   const from = x + textWidth(least) + 8;
   svg.append(picture(1, 40, (_, at) => colourAt(scale, at / 39), { x: from, y, width: 150, height: 14 }),
     el("rect", { x: from, y, width: 150, height: 14, fill: "none", stroke: view.look.neutral }));
-  svg.append(label(view, `${most}  ${words}`, from + 158, y + 11, { fill: view.look.muted }));
+  svg.append(explained(label(view, `${most}  ${words}`, from + 158, y + 11, { fill: view.look.muted }), [...measureTerms(view), ...(view.back && view.header.ending ? [] : UNITS[view.measure()?.key] ?? [])]));
 }

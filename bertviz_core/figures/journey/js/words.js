@@ -123,6 +123,28 @@ function tipped(node, words) {
   return node;
 }
 
+// What fixed words of the drawing mean, as the glossary has it: at the pointer, behind what is known there anyway, and
+// as the description of their place, which a saved picture has as its title.
+function explained(node, words, before = node.tip?.()) {
+  const meanings = [before, ...words.map((word) => GLOSSARY[word])].filter(Boolean);
+  if (!meanings.length) return node;
+  node.classList.add("term");
+  node.setAttribute("aria-description", meanings.join(" "));
+  if (!node.hasAttribute("role")) { // a screen reader describes no bare text
+    node.setAttribute("role", "img");
+    node.setAttribute("aria-label", (node.matches("text") ? [node] : [...node.querySelectorAll("text")]).map((each) => each.textContent).join(" "));
+  }
+  return tipped(node, () => meanings.join("\n"));
+}
+
+// Words of the glossary for a measure of the cells; those of its unit beside its scale.
+const MEASURED = { turn: ["turn of the vector"], length: ["norm"], entropy: ["entropy"] }, UNITS = { turn: ["cosine"], entropy: ["nat"] };
+const measureTerms = (view) => (view.back && view.header.ending ? ["effect"] : MEASURED[view.measure()?.key] ?? []);
+
+// Words of the glossary for a stage that is not opened, and for what is done in a layer.
+const STAGE_TERMS = { pooler: ["pooler"], "task head": ["task head"], aside: ["task head"], norm: ["layer norm"] };
+const STEP_TERMS = { attention: ["attention"], "cross-attention": ["attention"], "feed-forward": ["feed-forward"], norm: ["layer norm"], add: ["residual connection"] };
+
 function watchTips(view) {
   const { root, sheet } = view, tip = Object.assign(document.createElement("div"), { className: "tip", hidden: true, ariaHidden: "true" });
   root.append(tip);
@@ -131,8 +153,8 @@ function watchTips(view) {
     tip.hidden = !node;
     if (!node) return;
     tip.textContent = node.tip(event);
-    const { clientX: x, clientY: y } = event, right = document.documentElement.clientWidth - x, below = window.innerHeight - y;
-    Object.assign(tip.style, { left: "auto", right: "auto", top: "auto", bottom: "auto", ...(x < right ? { left: `${x + 8}px` } : { right: `${right + 8}px` }), ...(below > 100 ? { top: `${y + 20}px` } : { bottom: `${below + 12}px` }) });
+    const { clientX: x, clientY: y } = event, right = document.documentElement.clientWidth - x, below = window.innerHeight - y, most = tip.offsetHeight + 28;
+    Object.assign(tip.style, { left: "auto", right: "auto", top: "auto", bottom: "auto", ...(x < right ? { left: `${x + 8}px` } : { right: `${right + 8}px` }), ...(below > most || y < most ? { top: `${y + 20}px` } : { bottom: `${below + 12}px` }) });
   };
   for (const name of ["pointermove", "pointerdown"]) sheet.addEventListener(name, show);
   document.addEventListener("scroll", () => { tip.hidden = true; }, { capture: true, passive: true });
