@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import until
+from tests.browser.conftest import COLD_MS, until
 from tests.browser.test_journey import opened
 
 pytestmark = pytest.mark.browser
@@ -159,3 +159,26 @@ def test_on_a_phone_that_is_turned_the_note_stands_beside_the_picture(
             expect(each).to_be_in_viewport(ratio=1)
         edges = [each.evaluate("(each) => each.getBoundingClientRect().toJSON()") for each in (part, note)]
         assert edges[0]["right"] <= edges[1]["left"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (360, 740)])
+def test_on_a_phone_held_upright_what_a_step_speaks_of_is_in_sight(
+    browser: Browser, server: str, width: int, height: int
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": height}, has_touch=True, is_mobile=True)
+    try:
+        page = context.new_page()
+        for step, parts in {
+            4: ("attention adds", "feed-forward adds", "mean of the heads: where", "[CLS]"),
+            9: ("layer 5", "pooler (unused)"),
+        }.items():
+            page.goto(f"{server}/?lesson=your-text-through-the-model&step={step}")
+            labels = [page.locator(".journey svg text").filter(has_text=part).first for part in parts]
+            for label in labels:
+                expect(label).to_be_in_viewport(ratio=1, timeout=COLD_MS)
+            card = page.locator(".lesson-card .inner").bounding_box()
+            assert card is not None
+            assert min(each["y"] for label in labels if (each := label.bounding_box())) >= card["y"] + card["height"]
+    finally:
+        context.close()

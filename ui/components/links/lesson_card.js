@@ -159,6 +159,8 @@ function watched(card, data, arrived) {
   const look = () => {
     const figure = shown(page, card, data.figure);
     const layer = data.beside && inside(page, new URL(window.location.href).searchParams.has("key") ? CELL : LAYER);
+    const named = data.beside && UPRIGHT.matches && data.figure && inside(page, `.journey .${data.figure}`);
+    if (named) return named.scrollIntoView({ block: "end" });
     // Where its controls or the window would leave little of the drawing in sight, it is brought itself.
     if (data.beside) return bring(layer || ((TURNED.matches || data.end) && page.querySelector(".st-key-journey")), card);
     figure?.scrollIntoView({ block: "nearest" });

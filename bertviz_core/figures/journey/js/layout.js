@@ -2,6 +2,7 @@
 // every number of layers and tokens and every width.
 const TALL_BELOW = 640, TOP = 66, BOTTOM = 48, LINE = 20, DETAIL = 208, BODY = 340, LEAST_BODY = 255, FOOT = 100, NOTE = 84, HEADING = 34, LEAST = 300, TALL_STEP = 26, TALL_KEY = 28, TALL_TOUCHED = 44; // on a phone: an operation, a key, a key that opens
 const CLOSED = 15, THIN = 13, EDGE = 24, WORKABLE = 440; // slot of a closed layer, and beside an opened one that is short of room; of the first and the last one; width of an opened layer before closed ones get narrower
+const MAP = { w: 52, h: 66, size: 44 }, MAP_NUMBERED = { w: 76, h: 84, size: 62 }; // place and size of a head's map on a phone, and of one with a number below
 const LISTED = 40; // tokens from which on a phone has a list of them
 const STRIP = 168, FRAMED_STRIP = 112, STRIP_ROW = 42, STRIPS = 5; // least width of a strip of an opened layer, also in a frame whose height is short; height of a row of them, how many there are
 const SHARED = 28, BEHIND = 130; // height of what all layers share above them, least height of a stage behind them
@@ -122,18 +123,21 @@ function insideOf(box, body, heads, isEmbeddings, top) {
   return { heads: { x: left, y: top + 22, ...best }, ribbons: { x: ribbonLeft + names, w: room - names, names } };
 }
 
+// How many strips stand side by side on a phone.
+const tallAbreast = (width) => Math.max(1, Math.floor((width + 12) / 162));
+
 // On a phone one token runs from top to bottom: a row a stage.
-function tallLayout({ width, tokens, stages, heads, open, head, bars = 1, added = 0, acts, filed, changed, ends, off }) {
+function tallLayout({ width, tokens, stages, heads, open, head, bars = 1, added = 0, acts, filed, changed, ends, off, numbered }) {
   const row = 46, rows = [];
   let y = filed ? 44 : tokens > LISTED ? 148 : 96; // without what chooses a token
   stages.forEach((stage, index) => {
     const isOpen = (stage.kind === "embeddings" && open === "embeddings") || (stage.kind === "layer" && String(layerAt(stages, index)) === open);
-    const columns = Math.max(1, Math.floor((width - 16) / 76)), grid = Math.ceil(heads / columns) * 84;
+    const map = numbered ? MAP_NUMBERED : MAP, columns = Math.max(1, Math.floor((width - 16 + map.w - map.size) / map.w)), grid = Math.ceil(heads / columns) * map.h;
     const buttons = acts ? 52 : 0; // a row of buttons that switch the layer and the head off
     const gone = isOpen && off?.words, attention = gone ? (off.head === null ? 0 : grid) + 72 : heads ? grid + bars * (head === null ? TALL_KEY : TALL_TOUCHED) + 52 : 112;
-    const below = gone ? 0 : head === null ? TALL_STEP * (stage.steps.length + 1) + STRIP_ROW * added : DETAIL;
-    const inner = !isOpen ? 0 : stage.kind === "embeddings" ? 228 : buttons + attention + below;
-    rows.push({ index, y, h: row, inner, open: isOpen, grid, columns, attention, buttons: stage.kind === "layer" ? buttons : 0 });
+    const strips = gone || head !== null ? 0 : STRIP_ROW * Math.ceil(added / tallAbreast(width - 16)), below = gone ? 0 : head === null ? TALL_STEP * (stage.steps.length + 1) : DETAIL;
+    const inner = !isOpen ? 0 : stage.kind === "embeddings" ? 228 : buttons + strips + attention + below;
+    rows.push({ index, y, h: row, inner, open: isOpen, grid, map, columns, strips, attention, buttons: stage.kind === "layer" ? buttons : 0 });
     y += row + 4 + inner;
   });
   const lines = changed ? 7 : open === "" ? 5 : 8; // of the sentence below, under the scale of a change

@@ -49,12 +49,17 @@ function drawSteps(view, svg, stage) {
   });
 }
 
-// The same on a phone, from top to bottom: the vectors that the blocks add, the operations.
-function drawTallSteps(view, svg, stage, { x, w, y, added }) {
-  for (const { forms, terms, ...each } of added) {
-    svg.append(explained(label(view, fitting(forms, w), x, y + 8, { fill: view.look.muted }), terms), addedStrip(view, each, view.strips().shape[2], { x, y: y + 13, width: w, height: 14 }));
-    y += STRIP_ROW;
-  }
+// On a phone: the vectors that the blocks add, beside each other as far as there is room.
+function drawTallStrips(view, svg, { x, w, y }) {
+  const abreast = tallAbreast(w), width = (w - 12 * (abreast - 1)) / abreast;
+  addedVectors(view, openPart(view)).forEach(({ forms, terms, ...each }, at) => {
+    const left = x + (at % abreast) * (width + 12), top = y + Math.floor(at / abreast) * STRIP_ROW;
+    svg.append(explained(label(view, fitting(forms, width), left, top + 10, { fill: view.look.muted }), terms), addedStrip(view, each, view.strips().shape[2], { x: left, y: top + 15, width, height: 14 }));
+  });
+}
+
+// The operations, from top to bottom.
+function drawTallSteps(view, svg, stage, { x, w, y }) {
   if (!stage.steps.length) return;
   svg.append(label(view, "operations and their parameters", x, y + 8, { weight: 600 }));
   stage.steps.forEach((step, at) => {

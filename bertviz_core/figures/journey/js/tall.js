@@ -24,6 +24,7 @@ function drawTall(view, svg) {
     if (isLayer) entry = layer + 1;
     if (opens && strips) node.append(stateStrip(view, entry, path.token, { x: x + 192, y: y + 12, width: w - 202, height: row.h - 24 }));
     svg.append(opens ? button(node, `${row.open ? "Close" : "Open"} ${stage.name}${value ? `, ${shading.effects ? "change without it" : view.measureName()} ${value}` : ""}`, () => view.open(row.open ? "" : isLayer ? String(layer) : "embeddings"), row.open) : explained(node, STAGE_TERMS[stage.kind] ?? []));
+    if (row === plan.rows.at(-1)) node.classList.add("last"); // the guide brings it into sight
     if (row.open) drawTallInner(view, svg, row, layer, { x, w, y: y + row.h + 6 });
   }
   drawTallEnd(view, svg, { x, w, y: plan.endY });
@@ -59,9 +60,9 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
     y += row.buttons;
   }
   const gone = switchedOff(view), layerGone = gone.words && gone.head === null;
-  if (path.open !== "embeddings" && path.head === null && !layerGone) {
-    drawTallSteps(view, svg, header.stages[row.index], { x, w, y: y + row.attention, added: addedVectors(view, openPart(view)) });
-  }
+  if (row.strips) drawTallStrips(view, svg, { x, w, y });
+  y += row.strips;
+  if (path.open !== "embeddings" && path.head === null && !layerGone) drawTallSteps(view, svg, header.stages[row.index], { x, w, y: y + row.attention });
   const say = (top) => wrapped(gone.words, w, 4).forEach((line, at) => svg.append(label(view, line, x, top + 20 * at, { className: "label off" })));
   if (layerGone) return say(y + 18);
   if (header.missing || (path.open !== "embeddings" && !header.heads)) {
@@ -79,12 +80,12 @@ function drawTallInner(view, svg, row, layer, { x, w, y }) {
   if (!part) return drawWaiting(view, svg, x, y + 20);
   const [count] = part.thumbnails.shape;
   for (let head = 0; head < count; head++) {
-    const left = x + (head % row.columns) * 76, top = y + Math.floor(head / row.columns) * 84, chosen = head === path.head;
+    const { size } = row.map, left = x + (head % row.columns) * row.map.w, top = y + Math.floor(head / row.columns) * row.map.h, chosen = head === path.head;
     const off = head === gone.head, { value, frame } = headEffect(view, layer, head), effect = Number.isFinite(value);
-    const node = el("g", {}, off ? null : thumbnail(view, part, head, { x: left, y: top, width: 62, height: 62 }),
-      el("rect", { x: left, y: top, width: 62, height: 62, fill: off ? look.paper : "none", stroke: frame, "stroke-width": effect ? 4 : chosen ? 3 : 1 }),
-      off && el("path", { d: `M${left} ${top} l62 62 m0 -62 l-62 62`, stroke: look.text, "stroke-width": 2, class: "off" }),
-      label(view, effect ? `${head}: ${fixed(value)}` : String(head), left + 31, top + 77, { anchor: "middle", weight: chosen ? 700 : 400 }));
+    const node = el("g", {}, off ? null : thumbnail(view, part, head, { x: left, y: top, width: size, height: size }),
+      el("rect", { x: left, y: top, width: size, height: size, fill: off ? look.paper : "none", stroke: frame, "stroke-width": effect ? 4 : chosen ? 3 : 1 }),
+      off && el("path", { d: `M${left} ${top} l${size} ${size} m0 ${-size} l${-size} ${size}`, stroke: look.text, "stroke-width": 2, class: "off" }),
+      label(view, effect ? `${head}: ${fixed(value)}` : String(head), left + size / 2, top + size + 15, { anchor: "middle", weight: chosen ? 700 : 400 }));
     svg.append(button(node, `Head ${head} of layer ${layer}${effect ? `, change without it ${fixed(value, 4)}` : ""}`, () => view.openHead(head), chosen));
   }
   if (gone.words) return say(y + row.grid + 22);
