@@ -287,7 +287,9 @@ def test_a_change_is_made_and_undone_by_clicks_alone(page: Page, server: str) ->
     page.locator("[data-name='Close layer 3']").click()
     zero = open_model("all-MiniLM-L6-v2").journey(DEFAULT_TEXT).changed("head-3.5")
     drawn(page, zero["turn_difference"])
-    expect(page.locator(".journey svg")).to_contain_text("The cells show now − before.")
+    expect(page.locator(".journey svg")).to_contain_text(
+        "The cells show now − before: orange is larger now, blue smaller."
+    )
     page.locator("[data-name='Replace by the mean']").click()
     mean = open_model("all-MiniLM-L6-v2").journey(DEFAULT_TEXT).changed("head-3.5", mean=True)
     expect(page.locator(".journey svg")).to_contain_text("(mean ablation)", timeout=60_000)
@@ -450,7 +452,7 @@ def test_the_number_of_the_whole_text_is_drawn_as_such_and_every_scale_is_named(
     expect(words).to_contain_text("the whole text")
     expect(words).to_contain_text("pooler (not used by this answer)")
     expect(words).to_contain_text(
-        re.compile(r"at most ±0\.\d{4} without a head \(frames\), at most ±0\.\d{4} without a word")
+        re.compile(r"±0\.\d{4} for heads \(frames\), ±0\.\d{4} for words")
     )
     assert page.locator(".journey svg .label").evaluate_all(LYING) == []
 

@@ -154,7 +154,7 @@ def test_a_phone_shows_what_the_answer_rests_on_as_the_wide_drawing_does(page: P
     effects = page.locator(".journey .cell").all_text_contents()
     assert len(set(effects)) == len(effects) == 6, "one number for each layer, since it belongs to the whole text"
     assert (
-        f"Of all layers the number changes most without layer 5: it falls by {effects[5].lstrip('−-')}."
+        f"Of all layers, layer 5 changes the number most: without it the number is {effects[5].lstrip('−-')} lower."
         in page.locator(".journey").evaluate(SENTENCE)
     )
     page.set_viewport_size({"width": 390, "height": 844})
@@ -239,3 +239,16 @@ def test_the_buttons_above_stand_in_one_row_of_a_narrow_window(page: Page, serve
     select = page.locator(".journey .bar select").first.bounding_box()
     assert select is not None
     assert abs(select["y"] - tops[0]) < 8
+
+
+@pytest.mark.slow
+def test_a_word_that_lowers_the_number_is_told_without_a_sign_and_orange_is_explained(page: Page, server: str) -> None:
+    words = open_model("all-MiniLM-L6-v2").words(DEFAULT_TEXT, pair=str(TRACED["pair"]), target="cosine")
+    share = words.to_pandas().set_index("word")["share"]["python"]
+    assert share > 0  # the number with the word is larger
+    opened(page, server, **TRACED)
+    expect(page.locator(".journey [data-name='show the turn again']")).to_be_visible(timeout=COLD_MS)
+    assert f"“python”: without it the number is {share:.4f} lower." in page.locator(".journey").evaluate(SENTENCE)
+    legend = page.locator(".journey svg .label").filter(has_text=re.compile("^(orange|blue): "))
+    assert legend.all_text_contents()[0] == "orange: lower"
+    assert legend.all_text_contents()[1].startswith("blue: higher  without it")

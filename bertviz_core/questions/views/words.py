@@ -94,7 +94,10 @@ SHARES: dict[ShareMethod, str] = {
     ),
 }
 READ = {
-    "leave-one-out": ("Orange: the word raises the target; without it the number is lower. Blue: it lowers it."),
+    "leave-one-out": (
+        "Orange: without the word the number is lower. Blue: without it the number is higher. The number of a word is "
+        "the target with it minus the target without it."
+    ),
     "integrated-gradients": (
         "Orange: the word raises the target, compared with a text of masks. Blue: it lowers it. The shares add up."
     ),
@@ -277,7 +280,7 @@ def _strongest(result: WordAttributions) -> str:
     left = result.clean - result.shares if result.method == "leave-one-out" else None
     sentences = [
         f"**{_token(result.words[place])}** {does}: **{decimals(float(result.shares[place]))}**"
-        f"{'' if left is None else f' (without it {decimals(float(left[place]))})'}."
+        f"{'' if left is None else f' (with it {decimals(result.clean)}, without it {decimals(float(left[place]))})'}."
         for place, does in parts
     ]
     return " ".join(sentences) or f"No word adds to the {title} or takes away from it."

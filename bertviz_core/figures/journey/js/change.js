@@ -54,7 +54,7 @@ function bannerWords(view) {
   if (view.waiting) return ["One moment: the model runs with the change …"];
   if (!view.now) return [`Not changed: ${change.refused}`];
   const fresh = change.origin?.includes(-1) ? " A new token, dashed, has no number before." : "";
-  const cells = view.back ? "The colours show what the answer rests on without the change." : `The cells show now − before.${fresh}`;
+  const cells = view.back ? "The colours show what the answer rests on without the change." : `The cells show now − before: orange is larger now, blue smaller.${fresh}`;
   const opened = view.path.open === "" ? "" : (change.origin ? " The opened part shows the edited text." : " The opened part is of the run with the change.");
   return [`Changed: ${change.sentence}`, cells + opened];
 }
@@ -140,7 +140,7 @@ function shadingOf(view) {
 
 function drawDifferenceRamp(view, svg, x, y, measure, words = "") {
   const { limit } = differencesOf(view, measure);
-  drawRamp(view, svg, x, y, view.look.signed, fixed(-limit, measure.digits), signed(limit, measure.digits), `now − before${words}`);
+  drawRamp(view, svg, x, y, view.look.signed, fixed(-limit, measure.digits), signed(limit, measure.digits), `${words && "orange: larger now; "}now − before${words}`);
 }
 
 // A measure of one cell in words; under a change with both numbers and their difference.

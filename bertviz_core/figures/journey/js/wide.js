@@ -313,10 +313,10 @@ function drawLegend(view, svg, y) {
 // Layers, heads and words share the colours, but each kind has a scale of its own.
 function drawBackRamp(view, svg, x, y) {
   const { layers, heads, tokens } = view.header.ending, opened = /^\d+$/.test(view.path.open);
-  const kinds = [[layers, "without a layer"], [opened && heads, "without a head (frames)"], [tokens, "without a word"]].filter(([values]) => values);
-  const ends = kinds.map(([{ values }, name]) => `at most ±${fixed(peak(values.filter(Number.isFinite)), 4)} ${name}`);
-  const room = view.plan.width - x - 166 - textWidth("the number falls  rises  ");
-  drawRamp(view, svg, x, y, view.look.supporting, "the number falls", "rises", fitting([ends.join(", "), ends[0]], room));
+  const kinds = [[layers, "for layers"], [opened && heads, "for heads (frames)"], [tokens, "for words"]].filter(([values]) => values);
+  const ends = kinds.map(([{ values }, name]) => `±${fixed(peak(values.filter(Number.isFinite)), 4)} ${name}`);
+  const [lower, higher] = ["orange: lower", "blue: higher"], room = Math.max(view.plan.width - x - 170 - textWidth(`${lower}${higher}  `), 0);
+  drawRamp(view, svg, x, y, view.look.supporting, lower, higher, fitting([`without it; at most ${ends.join(", ")}`, `without it; at most ${ends[0]}`, "without it", ""], room));
 }
 
 function drawRamp(view, svg, x, y, scale, least, most, words) {

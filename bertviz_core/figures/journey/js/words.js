@@ -12,10 +12,13 @@ function quotedLane({ rows, laneOf }, token) {
 
 function cellWords(view, layer, token) {
   const { header } = view, seq = header.labels.length, effects = view.back && header.ending?.layers?.values;
-  if (effects) return `Layer ${layer}: without it the number changes by ${fixed(effects[layer], 4)}.`;
+  if (effects) return `Layer ${layer}: without it ${movedWords(effects[layer])} (${fixed(effects[layer], 4)}).`;
   const values = header.measures.map((measure) => measureWords(view, measure, layer * seq + token));
   return `Layer ${layer}, token ${token} “${header.labels[token]}”: ${values.join(", ")}.`;
 }
+
+// How far the number is moved by a change, in words that have no sign.
+const movedWords = (value) => `the number is ${fixed(Math.abs(value), 4)} ${value < 0 ? "lower" : "higher"}`;
 
 // A measure in sentences: its value in a layer, and what its ends mean.
 const SENTENCES = {
@@ -100,18 +103,18 @@ function strongestHead({ header, path, ribbon }, part) {
 // What the number at the end rests on most.
 function restsOn(header) {
   const { ending } = header;
-  const words = [], moves = (value) => `it ${value < 0 ? "falls" : "rises"} by ${fixed(Math.abs(value), 4)}.`, farthest = (values) => values.reduce((best, value, at) => (Math.abs(value) > Math.abs(values[best]) || !Number.isFinite(values[best]) ? at : best), 0);
+  const words = [], moves = (value) => `${movedWords(value)}.`, farthest = (values) => values.reduce((best, value, at) => (Math.abs(value) > Math.abs(values[best]) || !Number.isFinite(values[best]) ? at : best), 0);
   if (ending.layers) {
     const layer = farthest(ending.layers.values);
-    words.push(`Of all layers the number changes most without layer ${layer}: ${moves(ending.layers.values[layer])}`);
+    words.push(`Of all layers, layer ${layer} changes the number most: without it ${moves(ending.layers.values[layer])}`);
   }
   if (ending.heads) {
     const at = farthest(ending.heads.values.map((value) => (Number.isFinite(value) ? value : 0))), columns = ending.heads.shape[1];
-    words.push(`Of all heads, without head ${at % columns} of layer ${Math.floor(at / columns)}: ${moves(ending.heads.values[at])}`);
+    words.push(`Of all heads, head ${at % columns} of layer ${Math.floor(at / columns)}: without it ${moves(ending.heads.values[at])}`);
   }
   if (ending.tokens) {
     const token = farthest(ending.tokens.values);
-    words.push(`Of all words, without “${ending.word}”${placed(header, token)}: ${moves(ending.tokens.values[token])}`);
+    words.push(`Of all words, “${ending.word}”${placed(header, token)}: without it ${moves(ending.tokens.values[token])}`);
   }
   return words.join(" ");
 }
