@@ -451,9 +451,7 @@ def test_the_number_of_the_whole_text_is_drawn_as_such_and_every_scale_is_named(
     expect(page.locator(".journey .whole")).to_have_count(1)
     expect(words).to_contain_text("the whole text")
     expect(words).to_contain_text("pooler (not used by this answer)")
-    expect(words).to_contain_text(
-        re.compile(r"±0\.\d{4} for heads \(frames\), ±0\.\d{4} for words")
-    )
+    expect(words).to_contain_text(re.compile(r"±0\.\d{4} for heads \(frames\), ±0\.\d{4} for words"))
     assert page.locator(".journey svg .label").evaluate_all(LYING) == []
 
 
