@@ -103,6 +103,24 @@ def test_on_a_phone_the_opened_map_comes_first_and_has_the_width(page: Page, ser
         page.set_viewport_size({"width": 1400, "height": 900})
 
 
+CUT = """root => [...root.querySelectorAll(".title, .status")]
+  .filter((each) => each.scrollWidth > each.clientWidth || each.offsetTop + each.offsetHeight > root.offsetHeight)
+  .map((each) => each.textContent)"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reading", ["value-zeroing", "value-weighted"])
+def test_titles_are_whole_in_every_window(page: Page, server: str, reading: str) -> None:
+    try:
+        for width in (1400, 1280, 900, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.goto(f"{server}/attention?layer=5&head=11&weights={reading}")
+            expect(page.locator(".stage[data-full='true']")).to_be_visible()
+            assert page.locator(".attention").evaluate(CUT) == []
+    finally:
+        page.set_viewport_size({"width": 1400, "height": 900})
+
+
 def saved(page: Page, name: str, form: str) -> bytes:
     """Click a button for an image, and return the downloaded file."""
     with page.expect_download() as download:

@@ -216,7 +216,7 @@ def test_a_drag_looks_closer(page: Page, app: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [1400, 900])
+@pytest.mark.parametrize("width", [1400, 900, 780])
 def test_nothing_jumps_or_overflows(page: Page, app: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     try:

@@ -95,7 +95,6 @@ function build(root) {
   const heading = made("div", "heading");
   right.append(heading);
   put(heading, "headTitle", "h2", "title");
-  put(heading, "note", "span", "note");
   put(heading, "legend", "div", "legend");
   put(heading, "whole", "button", "plain", "Show all").onclick = () => zoomTo(view, null);
   const stage = put(right, "stage", "div", "stage");

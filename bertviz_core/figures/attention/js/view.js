@@ -180,17 +180,15 @@ function ask(view, store, heads) {
 // Everything that the choice of heads, of window and of look changes; the atlas itself only where it has changed.
 function draw(view, same = false) {
   if (!view.store || view.root.clientWidth === 0) return;
-  const { parts } = view, waits = wanting(view).length > 0;
-  view.waiting = waits && !view.alone;
+  const { parts } = view;
+  view.waiting = wanting(view).length > 0 && !view.alone;
   if (same) mark(view);
   else paintAtlas(view);
   paintTint(view);
   const { layers, heads } = view.store.atlas, kind = KINDS[view.store.atlas.weights].name;
-  parts.allTitle.textContent = view.where ? `${kind} ${view.where} each layer` : layers * heads > 1 ? `All ${layers * heads} heads` : "One head";
+  parts.allTitle.textContent = layers * heads > 1 ? `All ${layers * heads} ${view.where ? "layers" : "heads"}` : `One ${view.where ? "layer" : "head"}`;
   parts.hint.textContent = layers * heads > 1 ? `Shift+click ${view.where ? "another" : "a second head"} to compare` : "";
   parts.headTitle.textContent = titleOf(view, kind);
-  parts.headTitle.title = parts.headTitle.textContent;
-  parts.note.textContent = !waits ? "" : view.alone ? "This file holds this head as a thumbnail." : "loading full resolution";
   parts.about.textContent = describe(view, ...view.opened);
   parts.mapBox.hidden = view.mode !== "map";
   parts.linesBox.hidden = view.mode !== "lines";
@@ -242,9 +240,10 @@ function faintWords({ parts, threshold }) {
 
 // One line below the picture: what is pointed at, else what was clicked, else how to go on.
 function say(view) {
-  const { status, live } = view.parts;
+  const { status, live } = view.parts, plain = !(view.pointed || view.looked || view.cell || view.pins.size);
   let text = "";
-  if (view.mode === "lines") {
+  if (plain && wanting(view).length) text = view.alone ? "This file holds this head as a thumbnail." : "Loading full resolution.";
+  else if (view.mode === "lines") {
     const name = view.looked ?? (view.pins.size === 1 ? [...view.pins][0] : null);
     const axis = name && (name[0] === "q" ? view.store.atlas.queries : view.store.atlas.keys);
     text = axis ? `${name[0] === "q" ? "query" : "key"} ${name.slice(1)} ${tokenName(axis, Number(name.slice(1)))}`
@@ -256,10 +255,9 @@ function say(view) {
       : `${view.alone ? "Point at a cell for its" : "Choose a cell for its exact"} weight; drag to zoom in.`;
   }
   const { queries, keys } = view.store.atlas;
-  const plain = !(view.pointed || view.looked || view.cell || view.pins.size);
   if (plain && (queries.second || keys.second)) text += " Dashed: the second text begins.";
   if (status.textContent !== text) status.textContent = text;
-  status.classList.toggle("exact", Boolean(view.pointed || view.looked || view.cell || view.pins.size));
+  status.classList.toggle("exact", !plain);
   // What the mouse points at is seen; what the keyboard points at is announced as well.
   const keyed = view.parts.stage.querySelector(":focus-visible") !== null;
   if (keyed && (view.pointed || view.looked) && live.textContent !== text) live.textContent = text;
