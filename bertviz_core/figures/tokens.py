@@ -1,5 +1,7 @@
 """Tokens of a text as boxes, and the neighbours of one."""
 
+import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -11,7 +13,7 @@ from bertviz_core.figures.base.axes import text_width
 from bertviz_core.figures.base.axes import token_text as label
 from bertviz_core.figures.base.cells import colour_at
 from bertviz_core.figures.base.export import SELECTION
-from bertviz_core.figures.base.marks import add_words
+from bertviz_core.figures.base.marks import add_words, rows_in_place
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, faint, layout, sequential, text_on
 from bertviz_core.figures.sentences.bars import named_score_bars
@@ -69,7 +71,7 @@ class StripLabel:
 class TokenRows:
     """Boxes arranged in rows at one font size."""
 
-    def __init__(self, size: int, below: Notes, width: int) -> None:
+    def __init__(self, size: int, below: Notes, width: float) -> None:
         """Start without rows, for a font size and a plot width in pixels."""
         self.size, self.below, self.width = size, below, width
         self.boxes: list[TokenBox] = []
@@ -193,7 +195,7 @@ def _within(runs: Sequence[PieceRun], most: int) -> list[PieceRun]:
     return shown
 
 
-def token_rows(parts: Sequence[tuple[str, TextPieces]], below: Notes, width: int) -> TokenRows:
+def token_rows(parts: Sequence[tuple[str, TextPieces]], below: Notes, width: float) -> TokenRows:
     """Arrange the tokens in rows, at the largest font size that needs few of them; a smaller one may save a row."""
     best: TokenRows | None = None
     for size in SIZES:
@@ -210,6 +212,8 @@ WORDS_BELOW = {"id": "its id", "token": "its spelling in the vocabulary", "posit
 PAIR_HUES = (0, 7)
 """Places in HUES of the colours of the first and of the second text."""
 NO_FILLS: Mapping[int, str] = {}
+ABOVE = 62
+"""Pixels above and below all rows."""
 EDGE_LINE = 1
 """Pixels around the boxes, so that the outer half of their lines is visible."""
 
@@ -228,30 +232,44 @@ def token_strip(
     The token at the position `chosen` is outlined; `fills` has the colour of the box at a position. At the right
     `beside` pixels are free for a colour bar.
     """
-    rows = token_rows(parts, below, theme.pixels - EDGES - beside)
-    size = rows.size
-    tall = size * 1.4 + TEXT_SIZE * 1.3 + 10
-    tops, y = [], 0.0
-    for heading in rows.headings:
-        tops.append(y)
-        y += TEXT_SIZE * 1.9 if heading else tall + 8
-    figure = go.Figure(layout=layout(theme, escape(title), height=round(y) + 62, showlegend=False))
+    rows = rows_in_place(
+        lambda width: token_rows(parts, below, width - EDGES - beside), lambda each: _tops(each)[-1] + ABOVE, theme
+    )
+    tall, (*tops, y) = _tall(rows), _tops(rows)
+    figure = go.Figure(layout=layout(theme, escape(title), height=round(y) + ABOVE, showlegend=False))
     _add_boxes(figure, [box for box in rows.boxes if box.piece.position not in fills], tops, tall, theme)
     for colour in dict.fromkeys(fills.values()):
         alike = [box for box in rows.boxes if fills.get(box.piece.position) == colour]
         _outline(figure, alike, tops, tall, fillcolor=colour, line={"color": theme.muted, "width": 1})
     _add_chosen(figure, [box for box in rows.boxes if box.piece.position == chosen], tops, tall, theme)
     _add_words(figure, rows, tops, below, theme, fills)
-    figure.update_xaxes(visible=False, range=_in_the_middle(rows), fixedrange=True)
+    left, right = _ends(rows)
+    if theme.tall:  # as narrow as its boxes, which then fill the place
+        figure.layout.width = math.ceil(right - left) + EDGES + beside
+    else:  # boxes that no text stands beside are in the middle
+        aside = 0.0 if rows.labels else (rows.width - left - right) / 2
+        left, right = -EDGE_LINE - aside, rows.width + EDGE_LINE - aside
+    figure.update_xaxes(visible=False, range=[left, right], fixedrange=True)
     figure.update_yaxes(visible=False, range=[y, -EDGE_LINE], fixedrange=True)
     return figure.update_layout(hovermode="closest", dragmode=False, hoverdistance=40)
 
 
-def _in_the_middle(rows: TokenRows) -> list[float]:
-    """The range of the plot, in whose middle are boxes that no text stands beside."""
-    ends = [] if rows.labels else [end for box in rows.boxes for end in (box.left, box.left + box.width)]
-    aside = (rows.width - min(ends) - max(ends)) / 2 if ends else 0.0
-    return [-EDGE_LINE - aside, rows.width + EDGE_LINE - aside]
+def _tall(rows: TokenRows) -> float:
+    """Height of a box in pixels."""
+    return rows.size * 1.4 + TEXT_SIZE * 1.3 + 10
+
+
+def _tops(rows: TokenRows) -> list[float]:
+    """The top of every row in pixels, and the end of the last."""
+    heights = [TEXT_SIZE * 1.9 if heading else _tall(rows) + 8 for heading in rows.headings]
+    return [0.0, *itertools.accumulate(heights)]
+
+
+def _ends(rows: TokenRows) -> tuple[float, float]:
+    """Left and right end of what is drawn, lines included; a name above boxes is as wide as its letters."""
+    drawn = [(each.left, each.width) for each in rows.boxes]
+    drawn += [(each.left, text_width(each.text, TEXT_SIZE + 1) if each.heading else each.width) for each in rows.labels]
+    return min(left for left, _ in drawn) - EDGE_LINE, max(left + width for left, width in drawn) + EDGE_LINE
 
 
 BAR = 92

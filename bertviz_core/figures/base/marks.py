@@ -1,12 +1,12 @@
 """Lines, points, bars and words: what they have in common in all figures. Further settings are plotly's."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.base.style import TEXT_SIZE
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme
 
 
 def _hovered(text: str) -> dict[str, str]:
@@ -54,6 +54,21 @@ def add_bars(
     return figure.add_bar(
         **{**ends, "marker": look if isinstance(look, dict) else {"color": look}, **_hovered(hover), **settings}
     )
+
+
+Rows = TypeVar("Rows")
+WIDENED = 1.1
+"""Steps in which rows of words become wider for a slide."""
+
+
+def rows_in_place(lay_out: Callable[[float], Rows], height: Callable[[Rows], float], theme: Theme) -> Rows:
+    """Lay words out in rows as wide as the theme; those too high for its place in wider ones, of the place's form."""
+    width = float(theme.pixels)
+    rows = lay_out(width)
+    while theme.tall and height(rows) * theme.pixels > theme.tall * width:
+        width *= WIDENED
+        rows = lay_out(width)
+    return rows
 
 
 def add_words(

@@ -439,14 +439,15 @@ class FigureSpec:
             narrow = replace(theme, pixels=pixels, tall=round(theme.tall * pixels / theme.pixels), slide=False)
             drawn = self.drawn(narrow)
             if _height(self.drawn(replace(narrow, tall=0))) <= own and _height(drawn) <= narrow.tall:
-                return go.Figure(drawn).update_layout(width=pixels)
+                return go.Figure(drawn).update_layout(width=drawn.layout.width or pixels)
         return figure
 
     def _as_tall(self, theme: Theme, own: float) -> go.Figure:
         """Return the figure with the height of its place, a legend below the plot included."""
         figure = self.draw(theme)
-        rings = any(trace.type == "sunburst" for trace in figure.data)  # in a lower one words would not fit
-        height = min(max(theme.tall, own if rings else own * FLATTEST), own * TALLEST)
+        width, rings = figure.layout.width, any(trace.type == "sunburst" for trace in figure.data)
+        place = theme.tall * (width or theme.pixels) / theme.pixels
+        height = min(max(place, own if rings or width else own * FLATTEST), own * TALLEST)
         added = own - (figure.layout.height or USUAL_HEIGHT)
         figure.layout.height = round(height - added)
         return fitted(figure, theme)

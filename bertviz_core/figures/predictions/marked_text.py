@@ -1,6 +1,7 @@
 """Texts with marks: answers and tags."""
 
 import itertools
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import text_width, token_axis, token_text
 from bertviz_core.figures.base.cells import cell_numbers
-from bertviz_core.figures.base.marks import add_map, add_words
+from bertviz_core.figures.base.marks import add_map, add_words, rows_in_place
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, colour_bar, escape, faint, layout, sequential
 from bertviz_core.lazy_imports import pandas as pd
@@ -23,8 +24,8 @@ from bertviz_core.text import decimals, escape_controls, is_right_to_left, short
 SIZES = (26, 22, 19, 16)
 """Font sizes in pixels: the largest at which a text takes at most FEW rows is used."""
 FEW = 4
-EDGES, PAD = 16, 6
-"""Horizontal margins of the plot, and padding of a mark, in pixels."""
+EDGES, ABOVE, PAD = 16, 62, 6
+"""Pixels beside the plot, above and below it together, and between a mark and its words."""
 BLANK, WIDE_BLANK = 0.38, 0.7
 """Width of a space as a share of the font size, and of one between right-to-left words, which have joined letters of
 any width."""
@@ -136,10 +137,11 @@ class _Rows:
 
 def marked_text(parts: Sequence[tuple[str, Sequence[Stretch]]], title: str, theme: Theme) -> go.Figure:
     """Draw texts with their marks, one below another, each below its heading."""
-    rows = _laid_out(parts, theme.pixels - EDGES - 2 * (PAD + ANCHOR))
+    edges = EDGES + 2 * (PAD + ANCHOR)
+    rows = rows_in_place(lambda width: _laid_out(parts, width - edges), lambda each: _tops(each)[-1] + ABOVE, theme)
     tops, labelled = _tops(rows), any(stretch.label for stretch in rows.stretches)
     tall = rows.size * 1.45
-    figure = go.Figure(layout=layout(theme, escape(title), height=round(tops[-1]) + 62, showlegend=False))
+    figure = go.Figure(layout=layout(theme, escape(title), height=round(tops[-1]) + ABOVE, showlegend=False))
     for index, group in itertools.groupby(rows.boxes, key=lambda box: (box.stretch, box.row)):
         _add_mark(figure, rows.stretches[index[0]], list(group), tops, tall, theme)
     for row, group in itertools.groupby(
@@ -148,7 +150,13 @@ def marked_text(parts: Sequence[tuple[str, Sequence[Stretch]]], title: str, them
         if row is not None:
             _outline(figure, list(group), tops, tall, line={"color": theme.text, "width": 2})
     _add_words(figure, rows, tops, tall, theme)
-    figure.update_xaxes(visible=False, range=[-PAD - ANCHOR, rows.width + PAD + ANCHOR], fixedrange=True)
+    left, right = 0.0, rows.width
+    spans = [(box.left, box.left + box.width) for box in rows.boxes]
+    spans += [(0.0, text_width(each, TEXT_SIZE + 1)) for each in rows.headings.values()]
+    if theme.tall and spans:  # as narrow as its words, which then fill the place
+        left, right = min(each[0] for each in spans), max(each[1] for each in spans)
+        figure.layout.width = math.ceil(right - left) + edges
+    figure.update_xaxes(visible=False, range=[left - PAD - ANCHOR, right + PAD + ANCHOR], fixedrange=True)
     figure.update_yaxes(visible=False, range=[tops[-1] + (4 if labelled else 0), 0], fixedrange=True)
     return figure.update_layout(hovermode="closest", dragmode=False, hoverdistance=30)
 

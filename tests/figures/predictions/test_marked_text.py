@@ -9,6 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from bertviz_core.figures.base.export import slide_width
+from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import LIGHT, WIDTHS
 from bertviz_core.figures.predictions.marked_text import (
     DRAWN,
@@ -66,6 +68,19 @@ def test_marks_of_different_stretches_do_not_cover_each_other_nor_words_each_oth
         assert all(end <= start + PAD for (_, end), (start, _) in zip(ends, ends[1:], strict=False))
     places = list(zip(figure.data[0].y, figure.data[0].x, strict=True))
     assert len(set(places)) == len(places)
+
+
+@pytest.mark.parametrize("words", [1, 5, 17, 60, 400])
+def test_words_fill_the_width_or_the_height_of_a_slide(words: int) -> None:
+    part, room = [Stretch(f"river{place} ", "PER 0.5", "#0072b2") for place in range(words)], 480
+    figure = FigureSpec.of("x", "", "", marked_text, (("", part),)).drawn(LIGHT.on_slide(room))
+    assert len(figure.layout.shapes) == words
+    (left, right), wide, high = figure.layout.xaxis.range, slide_width(figure, room), figure.layout.height
+    ends = [end for shape in figure.layout.shapes for end in (shape.x0, shape.x1)]
+    assert left <= min(ends)
+    assert max(ends) <= right
+    scale = min(1000 / wide, room / high)  # as large as both allow
+    assert max(scale * wide * (max(ends) - min(ends)) / (right - left) / 1000, scale * high / room) > 0.9
 
 
 def test_a_long_text_says_how_much_is_left_out() -> None:

@@ -9,6 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from bertviz_core.figures.base.export import slide_width
+from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import LIGHT, THEMES, WIDTHS, Theme
 from bertviz_core.figures.tokens import (
     DRAWN,
@@ -154,3 +156,17 @@ def test_the_letters_are_as_large_as_the_fewest_rows_that_the_next_size_would_no
     assert place == len(SIZES) - 1 or counts[place + 1] >= counts[place], "a smaller size would save a row"
     first = next((at for at, count in enumerate(counts) if count <= FEW), len(SIZES) - 1)
     assert all(counts[at + 1] < counts[at] for at in range(first, place)), "letters are smaller without a row less"
+
+
+@pytest.mark.parametrize("right_to_left", [False, True])
+@pytest.mark.parametrize("words", [1, 5, 17, 60, 400])
+def test_boxes_fill_the_width_or_the_height_of_a_slide(words: int, right_to_left: bool) -> None:
+    pieces, room = made(" ".join(["river"] * words), right_to_left=right_to_left), 480
+    figure = FigureSpec.of("x", "", "", token_strip, (("", pieces),), "id").drawn(LIGHT.on_slide(room))
+    assert len(boxes(figure)) == len(pieces)
+    (left, right), wide, high = figure.layout.xaxis.range, slide_width(figure, room), figure.layout.height
+    ends = [end for box in boxes(figure) for end in (box[0], box[2])]
+    assert left <= min(ends)
+    assert max(ends) <= right
+    scale = min(1000 / wide, room / high)  # as large as both allow
+    assert max(scale * wide * (max(ends) - min(ends)) / (right - left) / 1000, scale * high / room) > 0.9
