@@ -180,11 +180,9 @@ SOURCES = {
 }
 
 
-def _tree_frame(ledger: Ledger) -> "pd.DataFrame":
-    return readable(parameters_frame(ledger.parameters))
-
-
-@figure("parameters", "parameters_tree", reported=True, table=_tree_frame)
+@figure(
+    "parameters", "parameters_tree", reported=True, table=lambda ledger: readable(parameters_frame(ledger.parameters))
+)
 def tree_figure(ledger: Ledger, nodes: Sequence[TreeNode], form: TreeForm) -> FigureSpec:
     """The tree of modules by parameters (--form, --depth, --task)."""
     title = f"{ledger.total:,} parameters by module — {ledger.model}"  # also where a click has enlarged a module
@@ -236,7 +234,8 @@ def layer_bars(ledger: Ledger, title: str, theme: Theme) -> go.Figure:
             _add_part(figure, counts, theme.colours[part], hover, inside, INSIDE_SIZE, theme, **named)
     step = max(1, -(-len(rows) * 17 // height))
     both = len({row.component for row in rows}) > 1
-    ticks = [_layer_tick(row.component if both else "layer", row.layer, row.applications) for row in rows]
+    runs = [f", runs {row.applications} times" if row.applications > 1 else "" for row in rows]
+    ticks = [f"{row.component if both else 'layer'} {row.layer}{each}" for row, each in zip(rows, runs, strict=True)]
     figure.update_xaxes(title="parameters", tickformat="~s").update_yaxes(row_axis(ticks, step))
     return figure.update_layout(legend={"traceorder": "normal"}, bargap=0.2)
 
@@ -275,7 +274,7 @@ def _write_behind(figure: go.Figure, totals: Sequence[int], notes: Sequence[str]
     beyond = max((text_width(f" {note} ", TEXT_SIZE) for note in notes), default=0.0)
     bar = max(plot - beyond, min(plot, LEAST_PLOT))
     longest = max(totals, default=1) or 1
-    figure.update_xaxes(range=[0, longest * plot / bar])
+    figure.update_xaxes(range=[0, longest * plot / bar], showgrid=False)
     return bar / longest
 
 
@@ -358,11 +357,6 @@ def _arc(figure: go.Figure, start: float, end: float, index: int, theme: Theme) 
     low = 0.62 + 0.12 * index
     path = f"M {start},0.33 Q {(start + end) / 2},{2 * low - 0.33} {end},0.33"
     figure.add_shape(type="path", path=path, line={"color": theme.text, "width": 2, "dash": "dot"})
-
-
-def _layer_tick(component: str, layer: int, applications: int) -> str:
-    runs = f", runs {applications} times" if applications > 1 else ""
-    return f"{component} {layer}{runs}"
 
 
 def layers_frame(layered_ledger: Ledger) -> "pd.DataFrame":

@@ -1,9 +1,9 @@
 """Tokens of a text as boxes, and the neighbours of one."""
 
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from bertviz_core.figures.base.axes import text_width
 from bertviz_core.figures.base.axes import token_text as label
 from bertviz_core.figures.base.cells import colour_at
 from bertviz_core.figures.base.export import SELECTION
-from bertviz_core.figures.base.marks import add_words, rows_in_place
+from bertviz_core.figures.base.marks import ABOVE, add_words, rows_in_place
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, faint, layout, sequential, text_on
 from bertviz_core.figures.sentences.bars import named_score_bars
@@ -94,7 +94,8 @@ class TokenRows:
             if run.pieces:
                 self._word(run)
             elif run.gap.strip():
-                self._unread(run)
+                unread, text = run.gap.strip(), escape(shortened(run.gap.strip(), LONGEST))
+                self._label(f"<s>{text}</s>" if run.cut else text, text_width(unread[: LONGEST + 24], TEXT_SIZE))
         if len(pieces) > DRAWN:
             self._label(f"… {len(pieces) - DRAWN:,} more tokens")
         if pieces.right_to_left:
@@ -110,6 +111,16 @@ class TokenRows:
     def count(self) -> int:
         """Number of rows of boxes."""
         return len(self.headings) - sum(self.headings)
+
+    @property
+    def tall(self) -> float:
+        """Height of a box in pixels."""
+        return self.size * 1.4 + TEXT_SIZE * 1.3 + 10
+
+    @property
+    def tops(self) -> list[float]:
+        """The top of every row in pixels, and the end of the last."""
+        return [0.0, *accumulate(TEXT_SIZE * 1.9 if heading else self.tall + 8 for heading in self.headings)]
 
     def _part(self, part: int) -> None:
         """Start a new row for the first or second text, with its name above."""
@@ -144,10 +155,6 @@ class TokenRows:
             self.boxes.append(TokenBox(piece, run, self.used, width, len(self.headings) - 1))
             self.used += width + JOINED
         self.used += APART - JOINED
-
-    def _unread(self, run: PieceRun) -> None:
-        text = escape(shortened(run.gap.strip(), LONGEST))
-        self._label(f"<s>{text}</s>" if run.cut else text, text_width(run.gap.strip()[: LONGEST + 24], TEXT_SIZE))
 
     def _label(self, text: str, width: float = 200) -> None:
         if self.used and self.used + width > self.width:
@@ -212,8 +219,6 @@ WORDS_BELOW = {"id": "its id", "token": "its spelling in the vocabulary", "posit
 PAIR_HUES = (0, 7)
 """Places in HUES of the colours of the first and of the second text."""
 NO_FILLS: Mapping[int, str] = {}
-ABOVE = 62
-"""Pixels above and below all rows."""
 EDGE_LINE = 1
 """Pixels around the boxes, so that the outer half of their lines is visible."""
 
@@ -232,37 +237,27 @@ def token_strip(
     The token at the position `chosen` is outlined; `fills` has the colour of the box at a position. At the right
     `beside` pixels are free for a colour bar.
     """
-    rows = rows_in_place(
-        lambda width: token_rows(parts, below, width - EDGES - beside), lambda each: _tops(each)[-1] + ABOVE, theme
-    )
-    tall, (*tops, y) = _tall(rows), _tops(rows)
+    across = EDGES + beside
+    rows = rows_in_place(lambda width: token_rows(parts, below, width - across), lambda each: each.tops[-1], theme)
+    tall, (*tops, y) = rows.tall, rows.tops
     figure = go.Figure(layout=layout(theme, escape(title), height=round(y) + ABOVE, showlegend=False))
     _add_boxes(figure, [box for box in rows.boxes if box.piece.position not in fills], tops, tall, theme)
     for colour in dict.fromkeys(fills.values()):
         alike = [box for box in rows.boxes if fills.get(box.piece.position) == colour]
         _outline(figure, alike, tops, tall, fillcolor=colour, line={"color": theme.muted, "width": 1})
-    _add_chosen(figure, [box for box in rows.boxes if box.piece.position == chosen], tops, tall, theme)
+    if outlined := [box for box in rows.boxes if box.piece.position == chosen]:
+        thick = {"color": theme.text, "width": 3}
+        _outline(figure, outlined, tops, tall, fillcolor="rgba(0, 0, 0, 0)", line=thick, meta=SELECTION)
     _add_words(figure, rows, tops, below, theme, fills)
     left, right = _ends(rows)
     if theme.tall:  # as narrow as its boxes, which then fill the place
-        figure.layout.width = math.ceil(right - left) + EDGES + beside
+        figure.layout.width = math.ceil(right - left) + across
     else:  # boxes that no text stands beside are in the middle
         aside = 0.0 if rows.labels else (rows.width - left - right) / 2
         left, right = -EDGE_LINE - aside, rows.width + EDGE_LINE - aside
     figure.update_xaxes(visible=False, range=[left, right], fixedrange=True)
     figure.update_yaxes(visible=False, range=[y, -EDGE_LINE], fixedrange=True)
     return figure.update_layout(hovermode="closest", dragmode=False, hoverdistance=40)
-
-
-def _tall(rows: TokenRows) -> float:
-    """Height of a box in pixels."""
-    return rows.size * 1.4 + TEXT_SIZE * 1.3 + 10
-
-
-def _tops(rows: TokenRows) -> list[float]:
-    """The top of every row in pixels, and the end of the last."""
-    heights = [TEXT_SIZE * 1.9 if heading else _tall(rows) + 8 for heading in rows.headings]
-    return [0.0, *itertools.accumulate(heights)]
 
 
 def _ends(rows: TokenRows) -> tuple[float, float]:
@@ -329,13 +324,6 @@ def _add_boxes(figure: go.Figure, boxes: Sequence[TokenBox], tops: Sequence[floa
             fillcolor="rgba(0, 0, 0, 0)" if special else faint(hue, (0.34, 0.13)[tone]),
             line={**line, "width": 2 if kind == "unknown" else 1.2, "dash": "dot" if kind == "unknown" else "solid"},
         )
-
-
-def _add_chosen(figure: go.Figure, boxes: Sequence[TokenBox], tops: Sequence[float], tall: float, theme: Theme) -> None:
-    """Draw a thick outline around the selected token."""
-    if boxes:
-        line: dict[str, object] = {"color": theme.text, "width": 3}
-        _outline(figure, boxes, tops, tall, fillcolor="rgba(0, 0, 0, 0)", line=line, meta=SELECTION)
 
 
 def _outline(

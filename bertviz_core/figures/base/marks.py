@@ -48,24 +48,31 @@ def add_points(
 def add_bars(
     figure: go.Figure, lengths: Any, hover: str, look: Any, lying: bool = True, /, **settings: Any
 ) -> go.Figure:
-    """Add a bar for each number, at 0, 1, 2 ... on the other axis; the look is a colour, one for each, or a marker."""
+    """Add a bar for each number, at 0, 1, 2 ... on the other axis; the look is a colour, one for each, or a marker.
+
+    Where the numbers stand beside the bars, no line of a grid crosses them.
+    """
     places = np.arange(len(lengths), dtype=np.int32) if isinstance(lengths, np.ndarray) else list(range(len(lengths)))
     ends = {"x": lengths, "y": places, "orientation": "h"} if lying else {"x": places, "y": lengths}
-    return figure.add_bar(
+    figure.add_bar(
         **{**ends, "marker": look if isinstance(look, dict) else {"color": look}, **_hovered(hover), **settings}
     )
+    if (bars := figure.data[-1]).textposition == "outside" and bars.text is not None:
+        axis = (bars.xaxis or "x") if lying else (bars.yaxis or "y")
+        figure.update_layout({f"{axis[0]}axis{axis[1:]}": {"showgrid": False}})
+    return figure
 
 
 Rows = TypeVar("Rows")
-WIDENED = 1.1
-"""Steps in which rows of words become wider for a slide."""
+ABOVE, WIDENED = 62, 1.1
+"""Pixels above and below rows of words, and steps in which they become wider for a slide."""
 
 
-def rows_in_place(lay_out: Callable[[float], Rows], height: Callable[[Rows], float], theme: Theme) -> Rows:
+def rows_in_place(lay_out: Callable[[float], Rows], end: Callable[[Rows], float], theme: Theme) -> Rows:
     """Lay words out in rows as wide as the theme; those too high for its place in wider ones, of the place's form."""
     width = float(theme.pixels)
     rows = lay_out(width)
-    while theme.tall and height(rows) * theme.pixels > theme.tall * width:
+    while theme.tall and (end(rows) + ABOVE) * theme.pixels > theme.tall * width:
         width *= WIDENED
         rows = lay_out(width)
     return rows

@@ -522,16 +522,13 @@ def figure(
     def declared(make: Callable[P, FigureSpec]) -> DeclaredFigure[P]:
         if name in DECLARED:
             raise ValueError(f"two figures are called {name!r}")
-        spec = DeclaredFigure(name, chart, description or _first_line(make), reported, table, make)
+        line = (make.__doc__ or "").partition("\n")[0].removesuffix(".")
+        first = line if line[1:2].isupper() else line[:1].lower() + line[1:]
+        spec = DeclaredFigure(name, chart, description or first, reported, table, make)
         DECLARED[name] = spec
         return spec
 
     return declared
-
-
-def _first_line(make: Callable[..., FigureSpec]) -> str:
-    line = (make.__doc__ or "").partition("\n")[0].removesuffix(".")
-    return line if line[1:2].isupper() else line[:1].lower() + line[1:]
 
 
 def write_minus(figure: go.Figure) -> None:

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import text_width, token_axis, token_text
 from bertviz_core.figures.base.cells import cell_numbers
-from bertviz_core.figures.base.marks import add_map, add_words, rows_in_place
+from bertviz_core.figures.base.marks import ABOVE, add_map, add_words, rows_in_place
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, colour_bar, escape, faint, layout, sequential
 from bertviz_core.lazy_imports import pandas as pd
@@ -24,8 +24,8 @@ from bertviz_core.text import decimals, escape_controls, is_right_to_left, short
 SIZES = (26, 22, 19, 16)
 """Font sizes in pixels: the largest at which a text takes at most FEW rows is used."""
 FEW = 4
-EDGES, ABOVE, PAD = 16, 62, 6
-"""Pixels beside the plot, above and below it together, and between a mark and its words."""
+EDGES, PAD = 16, 6
+"""Horizontal margins of the plot, and padding of a mark, in pixels."""
 BLANK, WIDE_BLANK = 0.38, 0.7
 """Width of a space as a share of the font size, and of one between right-to-left words, which have joined letters of
 any width."""
@@ -96,7 +96,7 @@ class _Rows:
             self.stretches.append(stretch)
             pad = PAD if stretch.colour else 0
             words = re.findall(r"\s+|\S+", stretch.text)
-            words_width = sum(text_width(_shown(word), self.size) for word in words)
+            words_width = sum(text_width(escape_controls(word), self.size) for word in words)
             least = text_width(stretch.label, SMALL)
             wide = least - words_width if stretch.label else 0.0
             self.used += pad
@@ -120,7 +120,7 @@ class _Rows:
 
     def _word(self, word: str, pad: int, least: float = 0.0) -> None:
         """Add a word, in the next row if it or its label does not fit; cut it if no row fits."""
-        for text in _cut(_shown(word), self.size, self.width / 3):
+        for text in _cut(escape_controls(word), self.size, self.width / 3):
             width = text_width(text, self.size)
             if self.used > pad and self.used + max(width, least) + pad > self.width:
                 self.row, self.used = self.row + 1, float(pad)
@@ -138,7 +138,7 @@ class _Rows:
 def marked_text(parts: Sequence[tuple[str, Sequence[Stretch]]], title: str, theme: Theme) -> go.Figure:
     """Draw texts with their marks, one below another, each below its heading."""
     edges = EDGES + 2 * (PAD + ANCHOR)
-    rows = rows_in_place(lambda width: _laid_out(parts, width - edges), lambda each: _tops(each)[-1] + ABOVE, theme)
+    rows = rows_in_place(lambda width: _laid_out(parts, width - edges), lambda each: _tops(each)[-1], theme)
     tops, labelled = _tops(rows), any(stretch.label for stretch in rows.stretches)
     tall = rows.size * 1.45
     figure = go.Figure(layout=layout(theme, escape(title), height=round(tops[-1]) + ABOVE, showlegend=False))
@@ -232,10 +232,6 @@ def _add_words(figure: go.Figure, rows: _Rows, tops: Sequence[float], tall: floa
     font = {"size": TEXT_SIZE + 1, "color": theme.text}
     for row, words in rows.headings.items():
         figure.add_annotation(text=f"<b>{escape(words)}</b>", y=tops[row] + TEXT_SIZE * 0.95, font=font, **place)
-
-
-def _shown(word: str) -> str:
-    return escape_controls(word)
 
 
 def _cut(word: str, size: float, room: float) -> list[str]:

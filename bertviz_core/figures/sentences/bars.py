@@ -34,9 +34,6 @@ def named_score_bars(
     return figure.update_yaxes(rows, autorange="reversed")
 
 
-"""Minimum share of the figure's width for the plot."""
-
-
 def add_score_bars(
     figure: go.Figure,
     scores: Float[np.ndarray, " rows"],
@@ -56,5 +53,5 @@ def add_score_bars(
     span = high - low or 1.0
     label = max((text_width(word, NUMBER_SIZE) for word in words), default=0.0) + 12
     room = span * label / max(PLOT * theme.pixels - label, label)
-    figure.update_xaxes(range=[low - 0.03 * span * (low < 0), high + room])
+    figure.update_xaxes(range=[low - 0.03 * span * (low < 0), high + room], showgrid=False)
     return figure.update_layout(bargap=0.3)

@@ -3,12 +3,16 @@
 Covers `bertviz_core/figures/predictions/classes.py`.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
-from bertviz_core.figures.base.style import LIGHT, WIDTHS
+from bertviz_core.figures.base.spec import FigureSpec
+from bertviz_core.figures.base.style import LIGHT, WIDTHS, Theme
+from bertviz_core.figures.interventions.words import signed_bars
 from bertviz_core.figures.predictions.classes import (
     MOST,
     SAYS,
@@ -16,9 +20,11 @@ from bertviz_core.figures.predictions.classes import (
     classes_figure,
     clear_stretches,
     next_sentence_figure,
+    paired_bars,
     signed,
     words_change_figure,
 )
+from bertviz_core.figures.sentences.bars import named_score_bars
 from bertviz_core.predictions.results import ClassPrediction, Scoring, WordShift
 from tests.helpers.made_traces import tokens_of
 
@@ -101,3 +107,18 @@ def test_words_at_a_mask_are_drawn_before_and_after() -> None:
     np.testing.assert_allclose(figure.data[0].x, values)
     np.testing.assert_allclose(figure.data[1].x, values[::-1])
     assert list(figure.layout.yaxis.ticktext) == ["&lt;s&gt;", "city"]
+
+
+@pytest.mark.parametrize("pixels", WIDTHS)
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda theme: named_score_bars(["a", "b"], np.array([0.49, 0.2]), ["", ""], "#0072b2", "unit", "t", theme),
+        lambda theme: paired_bars(["a", "b"], np.array([0.49, 0.2]), np.array([0.4, 0.3]), "softmax", "t", True, theme),
+        lambda theme: signed_bars(["a", "b"], [0.49, -0.2], "unit", "t", theme),
+    ],
+    ids=["scores", "classes", "signed"],
+)
+def test_no_line_of_a_grid_crosses_the_numbers_beside_bars(draw: Callable[[Theme], go.Figure], pixels: int) -> None:
+    figure = FigureSpec("t", "", draw).drawn(replace(LIGHT, pixels=pixels))
+    assert figure.layout.xaxis.showgrid is False
