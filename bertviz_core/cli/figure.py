@@ -159,7 +159,7 @@ def _write_journey(model: str, options: Options, out: Path, theme: str, width: i
         change = drawn_change(opened, options)
         page, answer = journey_page(opened, options, theme_named(theme), change=change)
     print_notices(answer.notices)
-    below = journey_caption(answer.result, change)
+    below = journey_caption(answer.result, answer.models, change)
     write_file(out, drawing_file(out.suffix.lower(), page, width, theme_named(theme), medium, below))
     print_notices((f"Journey through {opened.name}: written to {out}.",))
 

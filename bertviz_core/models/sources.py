@@ -251,6 +251,12 @@ class ModelSource:
         return tuple(dict.fromkeys((*own, *self.adapter.base.notices)))
 
     @property
+    def cited(self) -> tuple[str, str]:
+        """Name and revision for a caption, which names the base that an adapter runs merged into."""
+        base = f", an adapter that runs merged into {self.adapter.base.name}" if self.adapter else ""
+        return self.name, self.revision + base
+
+    @property
     def model_type(self) -> str:
         """The model_type of the family in transformers."""
         return str(self.config.get("model_type", ""))
@@ -338,12 +344,6 @@ def _check_allowed(name: str, settings: Settings) -> None:
         )
 
 
-def _base_name(own: AdapterSettings, settings: Settings) -> str:
-    """The name of the base of an adapter, with the revision if it comes from the Hub."""
-    known = find_bundled(own.base) or catalog.find(own.base) or local_folder(own.base, settings)
-    return own.base if known or own.revision in ("", "main") else f"{own.base}@{own.revision}"
-
-
 def _found(
     name: str, settings: Settings, base: str | None = None, whole_only: bool = False, way: str = ""
 ) -> ModelSource:
@@ -391,7 +391,11 @@ def folder_source(
     elif is_gliner(inside):
         config = encoder_config(name, inside)
     elif present(inside, CONFIG_FILE):
-        config = translated(name, read_json(inside, CONFIG_FILE), lambda: _tensor_names(inside))
+        config = translated(
+            name,
+            read_json(inside, CONFIG_FILE),
+            lambda: tuple(each.name for each in read_header(inside).tensors) if readable_weights(inside) else (),
+        )
     else:
         error = CheckpointError(no_model_folder(folder))
         error.suggestion = next((f"{name}/{each}" for each in saved_checkpoints(folder)), "")
@@ -445,7 +449,9 @@ def _part(
         raise ModelNotFoundError(f"The adapter {quoted(name)} does not name its base; give it as {name}{JOIN}BASE.")
     try:
         check_name(base_name)
-        base_name = base or _base_name(own, settings)
+        if not base:  # with the revision if it comes from the Hub
+            known = find_bundled(own.base) or catalog.find(own.base) or local_folder(own.base, settings)
+            base_name = own.base if known or own.revision in ("", "main") else f"{own.base}@{own.revision}"
         check_name(base_name)
         _check_allowed(base_name, settings)
         source = _found(base_name, settings, whole_only=True)
@@ -496,7 +502,9 @@ def _with_own_labels(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 def _hub_source(name: str, settings: Settings, base: str | None, whole_only: bool, way: str = "") -> ModelSource:
     hub_id, _, revision = name.partition("@")
     cached = cached_folder(hub_id, revision or None, (CONFIG_FILE, ADAPTER_WEIGHTS))
-    cached = cached or _with_encoder_inside(cached_folder(hub_id, revision or None, (MODULES_FILE,)))
+    if cached is None:  # or one that names a folder inside it as that of its encoder
+        folder = cached_folder(hub_id, revision or None, (MODULES_FILE,))
+        cached = folder if folder is not None and encoder_folder(folder) != folder else None
     if cached is not None:
         _check_whole(name, whole_only and is_adapter(cached))
         source = folder_source(name, cached, settings, base, way)
@@ -519,11 +527,6 @@ def _hub_source(name: str, settings: Settings, base: str | None, whole_only: boo
     return ModelSource(name, "hub", _opened(config, settings), None, hub_id, commit, has_weights=False)
 
 
-def _with_encoder_inside(folder: Path | None) -> Path | None:
-    """The folder, if it names a folder inside it as that of its encoder."""
-    return folder if folder is not None and encoder_folder(folder) != folder else None
-
-
 def _remote_adapter(
     name: str, config: Mapping[str, Any], commit: str, settings: Settings, base: str | None, whole_only: bool
 ) -> ModelSource:
@@ -539,10 +542,6 @@ def _digest(folder: Path) -> str:
     files = sorted(path for path in folder.iterdir() if path.suffix in DIGESTED)
     stamps = [f"{path.name}:{path.stat().st_size}:{path.stat().st_mtime_ns}" for path in files if path.is_file()]
     return hashlib.sha256("\n".join(stamps).encode()).hexdigest()[:12]
-
-
-def _tensor_names(folder: Path) -> tuple[str, ...]:
-    return tuple(tensor.name for tensor in read_header(folder).tensors) if readable_weights(folder) else ()
 
 
 Readiness = Literal["ready", "hub", "hub off", "structure"]

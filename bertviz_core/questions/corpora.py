@@ -53,7 +53,7 @@ from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.predictions.probing.reading import MAX_TEXTS
 from bertviz_core.predictions.probing.results import ProbeScores
 from bertviz_core.predictions.probing.scores import probed_layers
-from bertviz_core.questions.opened import CorpusSubject, Opened
+from bertviz_core.questions.opened import CorpusSubject, Opened, names_of
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.predictions.labelled_texts import TRAIN, probe_work
 from bertviz_core.questions.question import Answer, AnswerCost, Job, long_question, question, shows_answers
@@ -343,7 +343,7 @@ def head_profiles(opened: CorpusSubject, options: Options, job: Job[HeadProfiles
     column = options.get(PART_COLUMN.key)
     profiles = profiles_of(opened.corpus, model.loaded, model.tokenizer, sentences, column, progress=job)
     answer = _answered(opened, profiles, profiles.notices, head_profiles=profiles, **_profile_drawn(profiles, options))
-    return replace(answer, models=((model.source.name, model.source.revision),))
+    return replace(answer, models=names_of(model))
 
 
 def profile_of_part(answer: Answer[HeadProfiles], options: Options) -> Answer[HeadProfiles]:
@@ -379,7 +379,7 @@ def probe_scores(opened: CorpusSubject, options: Options, job: Job[ProbeScores])
     def scored(scores: ProbeScores) -> Answer[ProbeScores]:
         best = scores.layers[scores.best]
         answer = _answered(opened, scores, scores.notices, corpus_probe_scores=scores, best_layer=best)
-        return replace(answer, models=((model.source.name, model.source.revision),))
+        return replace(answer, models=names_of(model))
 
     return scored(
         corpus_probe_scores(
@@ -417,7 +417,7 @@ def neighbour_changes(opened: CorpusSubject, options: Options, job: Job[Neighbou
         notices.insert(0, "This is the model that made the corpus, so that its rows should keep their neighbours.")
     changes = changes_of(corpus, compared, made.vectors, model.source.name, count, notices)
     answer = _answered(opened, changes, changes.notices, neighbour_changes=changes)
-    return replace(answer, models=(*_models(opened), (model.source.name, model.source.revision)))
+    return replace(answer, models=(*_models(opened), *names_of(model)))
 
 
 def neighbour_options(model: str, count: int, rows: int) -> Options:

@@ -143,7 +143,12 @@ def answered(opened: Opened, result: T, notices: tuple[str, ...] = (), /, **draw
         notices: remarks on the result.
         **drawn: arguments of the figures of the question.
     """
-    return Answer(result, ((opened.source.name, opened.source.revision),), (), notices, drawn)
+    return Answer(result, names_of(opened), (), notices, drawn)
+
+
+def names_of(*models: Opened) -> tuple[tuple[str, str], ...]:
+    """Name and revision of each of these models, as captions have them."""
+    return tuple(dict.fromkeys(each.source.cited for each in models))
 
 
 class ModelCopy(ABC):

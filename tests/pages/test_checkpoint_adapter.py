@@ -13,6 +13,7 @@ from tests.helpers.written_adapters import write_adapter
 from tests.pages.opened import metrics, opened, visible_text
 from tests.pages.snippets import printed
 from tests.pages.test_checkpoint_weights import charts
+from tests.pages.test_downloads import View, at_view
 
 __all__ = ["models_in_memory", "command"]
 MODULES = ("query", "value")
@@ -98,3 +99,16 @@ def test_a_wrong_adapter_is_one_sentence(
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert message in line
+
+
+@pytest.mark.parametrize(
+    ("page", "key"),
+    [("architecture", "architecture_modules"), ("attention", "attention_heads"), ("journey", "journey")],
+)
+def test_files_say_that_an_adapter_runs_merged(place: Path, page: str, key: str) -> None:
+    at = at_view(View(page, {"model": "mine"}, (), state={f"{key}_files": True}))
+    assert not at.exception
+    sent = [each.proto.json for each in at.get("bidi_component") if each.proto.component_name == "figure_download"]
+    captions = [json.loads(each)["caption"] for each in sent]
+    assert captions
+    assert all(", an adapter that runs merged into base." in each for each in captions)

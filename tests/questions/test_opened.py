@@ -1,18 +1,25 @@
 """Opened models and corpora: parts are loaded once, errors are messages, and both can be pickled."""
 
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
 from bertviz_core.errors import BertvizError, TextError
+from bertviz_core.figures.base.export import Caption
 from bertviz_core.questions.interventions.effects import effects, zero_effects
+from bertviz_core.questions.models.architecture import modules
 from bertviz_core.questions.models.checkpoints import behaviours
 from bertviz_core.questions.opened import OpenedModel
 from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer
 from bertviz_core.questions.texts.hidden_states import run
+from bertviz_core.questions.texts.journey import journey
 from bertviz_core.settings import DEFAULT_MODEL, Settings
+from tests.helpers.tiny_models import save_tiny
+from tests.helpers.written_adapters import write_adapter
 
 TEXT = "I love my pet python."
 SETTINGS = Settings.from_environment(any_folder=True)
@@ -35,6 +42,17 @@ def test_a_text_runs_once(opened: OpenedModel) -> None:
     assert first.texts == (TEXT, None)
     assert first.models == ((opened.source.name, opened.source.revision),)
     assert run(opened, Options((TEXT,), "A river.")).result.tokens.pair == "A river."
+
+
+@pytest.mark.parametrize("asking", [modules, run, journey])
+def test_captions_of_an_adapter_name_the_base_that_it_runs_merged_into(
+    settings: Settings, asking: Callable[[OpenedModel, Options], Answer[object]]
+) -> None:
+    save_tiny("bert", settings.models_dir / "base")
+    write_adapter(settings.models_dir / "mine", "base", settings.models_dir / "base", ("query",))
+    opened = OpenedModel("mine", settings)
+    caption = Caption("", asking(opened, Options((TEXT,))).models).line
+    assert caption == f"Model: mine, revision {opened.source.revision}, an adapter that runs merged into base."
 
 
 @pytest.mark.slow

@@ -71,7 +71,7 @@ def _with_view(
     origin = source(contents.name)
     theme = theme_named(contents.theme, pixels)
     theme = theme.on_slide(deck_tall()) if slides else theme
-    first = view.sections(theme, [(origin.name, origin.revision)])
+    first = view.sections(theme, [origin.cited])
     names = tuple(each for each in _names(contents) if each not in view.names)
     if not first and not names:
         raise TextError(f"{NOTHING} Choose other figures, or make the report once it shows one.")

@@ -21,7 +21,6 @@ from ui import session
 from ui.address.navigation import bring_values_back, visit
 from ui.address.registry import is_of_page, take, whole
 from ui.cache.figures import ShownView, cached_sections, keep_sections
-from ui.cache.models import source
 from ui.components.links import address, open_at_once
 from ui.lessons.library import (
     MAX_QUERY,
@@ -42,8 +41,7 @@ from ui.lessons.library import (
 from ui.lessons.tour import NAMES, Place
 from ui.session import DEFAULT_TEXT, TOUR
 from ui.share import carried_texts
-from ui.widgets import models
-from ui.widgets.downloads import PPTX, DrawnFile, chosen_theme, show_drawing, start_drawing
+from ui.widgets.downloads import PPTX, DrawnFile, chosen_theme, show_drawing, shown_models, start_drawing
 from ui.widgets.heading import restore_texts
 from ui.widgets.models import current_view, reads_text
 
@@ -298,8 +296,7 @@ def token_to_record(here: str) -> str:
 def record_view(token: str, view: ShownView) -> None:
     """Cache the figures of a view, drawn for a file, for the report of the pinned views."""
     with suppress(BertvizError):  # the page has shown the error already
-        origin = source(models.model_name())
-        keep_sections(token, view.sections(_theme(), [(origin.name, origin.revision)], deck_tall(noted=True)))
+        keep_sections(token, view.sections(_theme(), shown_models(), deck_tall(noted=True)))
 
 
 def without_figures(views: PinnedViews) -> list[Pin]:
@@ -311,7 +308,10 @@ def without_figures(views: PinnedViews) -> list[Pin]:
 def pinned_report(views: PinnedViews) -> bytes:
     """The report of the pinned views as an HTML file, which opens without a network."""
     lesson = views.lesson()
-    sections = [section for number, pin in enumerate(views.pins, start=1) for section in _sections(number, pin)]
+    sections = []
+    for number, pin in enumerate(views.pins, start=1):  # title and note, then the figures
+        lead = _text_section(f"pinned-{number}", pin.step.title, _report_note(pin), _address(pin))
+        sections += [lead, *_figures(number, pin)]
     if lesson.summary:
         sections.append(_text_section("pinned-summary", "In short", lesson.summary, ""))
     by = {"By": lesson.author} if lesson.author else {}
@@ -371,12 +371,6 @@ def slide_maker(views: PinnedViews) -> Callable[[Progress], bytes]:
         )
 
     return make
-
-
-def _sections(number: int, pin: Pin) -> list[ReportSection]:
-    """Title and note of a pinned view, then its figures."""
-    lead = _text_section(f"pinned-{number}", pin.step.title, _report_note(pin), _address(pin))
-    return [lead, *_figures(number, pin)]
 
 
 def _figures(number: int, pin: Pin) -> tuple[ReportSection, ...]:

@@ -47,17 +47,7 @@ from ui.cache.shared_model import SharedModel
 from ui.components.attention.view import attention_state, attention_view, last_serial, opened_head
 from ui.components.frame import figure_download
 from ui.engine import CLICKS, Specials, draw, draw_parts
-from ui.widgets import run_model
-from ui.widgets.downloads import (
-    PDF,
-    chosen_medium,
-    chosen_theme,
-    download_menu,
-    drawn_download,
-    drawn_figure,
-    file_row,
-    note_drawing,
-)
+from ui.widgets import downloads, run_model
 from ui.widgets.figure_block import file_name, folded_table, numbers_table
 from ui.widgets.heading import HEAD, page_pair, page_text
 from ui.widgets.models import LAYER, store_layer
@@ -90,14 +80,10 @@ def show_heads(opened: SharedModel, ask: Ask, options: Options) -> Iterable[Part
     """All heads, in the state of an address that was changed from outside; this is read when the whole page runs."""
     in_lesson = session.stored(session.TOUR) is not None  # whose steps say how heads are drawn
     if arrived(LOOK) and not visit().complete and not in_lesson and LOOK not in st.query_params:
-        put(LOOK, _looks(remembered_text(LOOK)))
+        # How heads were drawn, without what was selected in them, which belongs to the text of that time.
+        put(LOOK, to_query(replace(from_query(remembered_text(LOOK)), heads=(), zoom=None, cell=None, pins=())))
     read_component(LOOK, last_serial(KEY))
     return views.heads_view(opened, ask, options)
-
-
-def _looks(text: str) -> str:
-    """How the view was drawn, without what was selected in it, which belongs to the text of that time."""
-    return to_query(replace(from_query(text), heads=(), zoom=None, cell=None, pins=()))
 
 
 SPECIAL: Specials = {views.VIEWS[1].title: show_heads}
@@ -160,7 +146,7 @@ class Drawing:
         drawn = f"Lines from queries to keys, stronger for a larger weight{self.hidden}"
         marked = f". {views.SECOND_TEXT}" if read.second_start is not None and reading.block == "all" else ""
         words = f"{drawn if lines else 'Queries in rows, keys in columns'}; {views.SHORT[reading.weights]}{marked}"
-        return Caption(words, ((trace.model, trace.revision),), texts, scale)
+        return Caption(words, downloads.shown_models((trace.model,)), texts, scale)
 
     def page(self, theme: Theme, most: int = FILE_BYTES) -> str:
         """The drawing as an HTML page, which makes no request; its heads can be clicked through.
@@ -203,7 +189,7 @@ def _all_heads(part: AllHeads, opened: SharedModel, ask: Ask, options: Options) 
     if view_in_sight() is not None:
         names = ("lines" if state.look.lines else "attention", "atlas")
         words = drawing.caption(drawing.scale, state.look.lines)
-        note_drawing(KEY, drawing.title, partial(drawing.page, most=REPORT_BYTES), names, words)
+        downloads.note_drawing(KEY, drawing.title, partial(drawing.page, most=REPORT_BYTES), names, words)
     place = st.empty()
     if not long:
         _open_head(drawing)
@@ -219,18 +205,17 @@ def _open_head(drawing: Drawing) -> None:
     shown, cell = drawing.full(*part.place), drawing.state.cell
     clicked = [views.cell_words(drawing.full(*cell[:2]), *cell[2:])] if cell else []
     drawing.draw(*clicked, *views.shares_words(atlas, shown))
-    download_menu(KEY, partial(_files, drawing, shown))
+    downloads.download_menu(KEY, partial(_files, drawing, shown))
     title, model = attention_title(shown, part.trace.model), opened.name
     folded_table(KEY, lambda: map_frame(shown), title, scale=drawing.scale)
     measures = Table(measures_frame(atlas), f"What each head of {model} does", 240)
-    slow = partial(_is_slow, opened, len(part.trace.tokens))
+    seq = len(part.trace.tokens)
+
+    def is_slow() -> bool:  # value zeroing in one layer, which the reader then confirms
+        return run_cost(opened.loaded, seq, runs=seq).seconds > run_model.CONFIRM_ABOVE_SECONDS
+
     table = Folded("What each head does, as a table", views.MEASURES_OPEN.key, lambda: [measures])
-    drawing.draw(table, *views.head_parts(part.trace, opened, drawing.options, slow))
-
-
-def _is_slow(opened: SharedModel, seq: int) -> bool:
-    """Whether value zeroing in one layer takes so long that the reader confirms it."""
-    return run_cost(opened.loaded, seq, runs=seq).seconds > run_model.CONFIRM_ABOVE_SECONDS
+    drawing.draw(table, *views.head_parts(part.trace, opened, drawing.options, is_slow))
 
 
 def _progress(opened: SharedModel, part: AllHeads, long: bool) -> Progress | None:
@@ -297,14 +282,14 @@ def _receipt(part: Receipt, opened: SharedModel, *_: object) -> None:
 
 def _files(drawing: Drawing, shown: AttentionMap) -> None:
     """The files of the open head, and of all heads: slides first, then images, then their numbers."""
-    theme = theme_named(chosen_theme() or session.theme_name())
+    theme = theme_named(downloads.chosen_theme() or session.theme_name())
     part, atlas, look = drawing.part, drawing.atlas, drawing.state.look
     title, whole = attention_title(shown, part.trace.model), all_heads_title(atlas.options, part.trace.model)
     name, name_of_all = file_name(KEY, title), file_name(ATLAS, whole)
     caption = drawing.caption(drawing.scale, look.lines)
     of_all = drawing.caption(scale_sentence(atlas, (), look), look.lines)
     count = atlas.thumbnails.shape[0] * atlas.thumbnails.shape[1]
-    medium, kind = chosen_medium(), f"All {counted(count, 'map')}" if count > 1 else "The map"
+    medium, kind = downloads.chosen_medium(), f"All {counted(count, 'map')}" if count > 1 else "The map"
     suffix = medium and f"-{medium}"
 
     def image(key: str, file: str, of: str, words: Caption, alt: str, **more: Any) -> None:
@@ -318,26 +303,28 @@ def _files(drawing: Drawing, shown: AttentionMap) -> None:
 
         run = (part.trace.model, part.trace.revision, part.trace.dtype, part.trace.attention_source, caption.texts)
         state = (part.reading, look, drawing.state.heads, drawing.state.range, caption, theme.name, size)
-        drawn_download(ending, KEY, file, repr((run, state)), prepare)
+        downloads.drawn_download(ending, KEY, file, repr((run, state)), prepare)
 
     slide: dict[str, Any] = {"medium": SLIDE, "formats": {"Slide (PNG)": "png"}}
     alt, alt_of_all = f"{title}: queries by keys", f"{whole}: a small picture of each"
-    with file_row("Slide 16:9"):
+    with downloads.file_row("Slide 16:9"):
         image(KEY, name, title, caption, alt, **slide)
         drawn(".pptx", name)
-    with file_row("Picture"):
+    with downloads.file_row("Picture"):
         image(KEY, name, title, caption, alt)
-        drawn(PDF, f"{name}{suffix}", medium)
+        drawn(downloads.PDF, f"{name}{suffix}", medium)
         html = Download("HTML", f"{KEY}_html", f"{name}.html", "text/html", partial(drawing.page, theme), HTML_HELP)
         drawing.draw(html)
-    with file_row(kind):
+    with downloads.file_row(kind):
         image(ATLAS, name_of_all, whole, of_all, alt_of_all, **slide)
         image(ATLAS, name_of_all, whole, of_all, alt_of_all)
         # In the model's order and on one scale, whatever the drawing has.
         sized, usual = replace(theme, pixels=width_class(MEDIA.get(medium, WIDE))), ViewOptions()
         words = drawing.caption(scale_sentence(atlas, (), usual), usual.lines)
-        drawn_figure(PDF, atlas_figure(atlas, part.trace), ATLAS, f"{name_of_all}{suffix}", words, sized, medium)
-    with file_row("Numbers"):
+        downloads.drawn_figure(
+            downloads.PDF, atlas_figure(atlas, part.trace), ATLAS, f"{name_of_all}{suffix}", words, sized, medium
+        )
+    with downloads.file_row("Numbers"):
         _numbers(drawing, shown, name, name_of_all)
 
 

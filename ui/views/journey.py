@@ -33,7 +33,7 @@ from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.texts.hidden_states import HEAD, KEY, LAYER, QUERY
 from bertviz_core.questions.texts.journey import LOOKS, RIBBON, journey, next_openings
 from bertviz_core.questions.texts.tokens import EDITED
-from bertviz_core.questions.view import Ask, Download, Link, Links
+from bertviz_core.questions.view import Ask, Download, Links
 from bertviz_core.questions.views import journey as views
 from bertviz_core.text import escape_markdown
 from bertviz_core.trace.results import Tokens
@@ -49,7 +49,7 @@ from ui.components.frame import figure_download
 from ui.components.journey import browser_message, chosen_path, journey_parts, journey_view, serial
 from ui.engine import Specials, draw, draw_parts
 from ui.session import store, stored
-from ui.widgets.downloads import PDF, chosen_medium, chosen_theme, download_menu, drawn_download, file_row, note_drawing
+from ui.widgets import downloads
 from ui.widgets.figure_block import file_name
 from ui.widgets.heading import page_pair, page_text, place_for_text
 from ui.widgets.models import model_name
@@ -163,21 +163,16 @@ def _drawing(opened: SharedModel, ask: Ask, way: Journey, target: Options | None
     if stored(session.TOUR) is None and not embedded:
         made, changed = way if both is None else both.after, st.query_params.get(CHANGE.key)
         links = views.first_links(opened, made, path.token, path.open, changed, ending is not None)
-        _first_steps(opened, ask, links)
+        if links:
+            with st.container(horizontal=True, vertical_alignment="center", gap="small", key="journey_first_steps"):
+                st.markdown("**Try**", width="content")
+                draw(Links("journey_try", "Things to try", links), opened, ask, Options())
     if way.turn is not None:
         _files(opened, ask, drawn, path, ending, change)
         numbers = views.number_parts(opened, way, path.token, change, change_values(), ending, target)
         draw_parts(numbers, opened, ask, Options())
     if openings and path.head is None:  # last, since the reader may not open it
         journey_parts(parts_payload(drawn, _next_layer(run, drawn, path), change), f"{DRAWING}_next")
-
-
-def _first_steps(opened: SharedModel, ask: Ask, links: Sequence[Link]) -> None:
-    """What to try with this text."""
-    if links:
-        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="journey_first_steps"):
-            st.markdown("**Try**", width="content")
-            draw(Links("journey_try", "Things to try", links), opened, ask, Options())
 
 
 def _files(
@@ -195,11 +190,11 @@ def _files(
         return journey_page(opened, options, theme, ending, change)[0]
 
     title = f"Journey of {quoted_text(tokens.text)} through {way.model}"
-    note_drawing(DRAWING, title, page, (SAME,), journey_caption(way, change))
+    caption = journey_caption(way, downloads.shown_models(), change)
+    downloads.note_drawing(DRAWING, title, page, (SAME,), caption)
 
     def files() -> None:
-        theme, medium = theme_named(chosen_theme() or session.theme_name()), chosen_medium()
-        caption = journey_caption(way, change)
+        theme, medium = theme_named(downloads.chosen_theme() or session.theme_name()), downloads.chosen_medium()
 
         def image(**more: Any) -> None:
             look = colours(theme)
@@ -212,19 +207,19 @@ def _files(
                 return partial(drawing_file, ending, page(theme), MEDIA.get(size, WIDTH), theme, size, caption)
 
             made_from = repr((caption, options, ending_of, theme.name, size))
-            drawn_download(ending, DRAWING, f"{filename}{size and f'-{size}'}", made_from, prepare)
+            downloads.drawn_download(ending, DRAWING, f"{filename}{size and f'-{size}'}", made_from, prepare)
 
         ending_of = "" if ending is None else repr(ending)
-        with file_row("Slide 16:9"):
+        with downloads.file_row("Slide 16:9"):
             image(medium=SLIDE, formats={"Slide (PNG)": "png"})
             drawn(".pptx")
-        with file_row("Picture"):
+        with downloads.file_row("Picture"):
             image()
-            drawn(PDF, medium)
+            drawn(downloads.PDF, medium)
             html = Download("HTML", f"{DRAWING}_html", f"{filename}.html", "text/html", partial(page, theme), FILE_HELP)
             draw(html, opened, ask, options)
 
-    download_menu(DRAWING, files)
+    downloads.download_menu(DRAWING, files)
 
 
 def _options(tokens: Tokens, path: Path | None = None, **more: str) -> Options:

@@ -85,7 +85,7 @@ def _named(name: str) -> tuple[str, str]:
         source = model_source(name)
     except BertvizError:
         return name, ""
-    return source.name, source.revision
+    return source.cited
 
 
 AS_SHOWN = "as on the page"
@@ -101,28 +101,22 @@ FILES = "files"
 
 def theme_select(key: str) -> None:
     """The theme and the size of downloads, which all figures share."""
-    name, size_name = f"{key}_theme", f"{key}_size"
-    st.session_state[name], st.session_state[size_name] = str(st.session_state.get(_CHOSEN, AS_SHOWN)), _size()
-    st.segmented_control(
-        "Colours of the files",
-        CHOICES,
-        key=name,
-        required=True,
-        on_change=_take,
-        args=(name, _CHOSEN),
-        width="content",
-        help="For the files of all figures. Print is white and can be read without colours.",
-    )
-    st.segmented_control(
-        "Size of PNG, SVG and PDF",
-        list(THEME_MEDIA),
-        key=size_name,
-        required=True,
-        on_change=_take,
-        args=(size_name, _SIZE),
-        width="content",
-        help=f"A column of a paper is {COLUMN_MM} mm wide.",
-    )
+    print_help = "For the files of all figures. Print is white and can be read without colours."
+    for kind, label, choices, chosen, value, help_text in (
+        ("theme", "Colours of the files", CHOICES, _CHOSEN, chosen_theme() or AS_SHOWN, print_help),
+        (
+            "size",
+            "Size of PNG, SVG and PDF",
+            THEME_MEDIA,
+            _SIZE,
+            _size(),
+            f"A column of a paper is {COLUMN_MM} mm wide.",
+        ),
+    ):
+        name = f"{key}_{kind}"
+        st.session_state[name] = value
+        about: dict[str, Any] = {"key": name, "on_change": _take, "args": (name, chosen), "help": help_text}
+        st.segmented_control(label, list(choices), required=True, width="content", **about)
 
 
 @st.fragment

@@ -281,7 +281,7 @@ class JourneyResult(Result[Journey]):
         opened, options = self._source.model, self._with(change, mean, edited)
         made = drawn_change(opened, options)
         page, answer = journey_page(opened, options, theme_named(theme), change=made)
-        return page, journey_caption(answer.result, made)
+        return page, journey_caption(answer.result, answer.models, made)
 
     @checked
     def save(

@@ -179,14 +179,15 @@ def journey_page(
     text = "" if way.tokens is None else f" of {quoted_text(way.tokens.text)}"
     title = f"Journey{text} through {way.model}"
     remarks = "".join(f" {each}" for each in way.notices)
-    return journey_html(payload, title, f"{title}, revision {way.revision}.{changed}{remarks} {WHAT_OPENS}"), answer
+    words = f"{title}, revision {answer.models[0][1]}.{changed}{remarks} {WHAT_OPENS}"
+    return journey_html(payload, title, words), answer
 
 
-def journey_caption(way: Journey, change: DrawnChange | None = None) -> Caption:
+def journey_caption(way: Journey, models: tuple[tuple[str, str], ...], change: DrawnChange | None = None) -> Caption:
     """The caption of an image of a journey."""
     sentence = "" if change is None or change.both is None else change.both.sentence
     pair = () if way.tokens is None else (way.tokens.text, way.tokens.pair)
-    return Caption(sentence, ((way.model, way.revision),), tuple(text for text in pair if text))
+    return Caption(sentence, models, tuple(text for text in pair if text))
 
 
 def path_of(way: Journey, options: Options, model: str) -> Path:

@@ -10,7 +10,7 @@ from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.predictions.probing.scores import probe_predictions
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.questions.models.architecture import architecture
-from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.opened import Opened, names_of
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer
 from bertviz_core.trace.results import Tokens
@@ -32,7 +32,7 @@ def target_of(opened: Opened, options: Options, text: str, pair: str | None) -> 
     number = open_target(
         opened.source, opened.settings, text, pair, name, measure, opened.loaded, head, probe_of=opened.probe
     )
-    return Answer(number, ((opened.source.name, opened.source.revision),), (text, pair), number.notices)
+    return Answer(number, names_of(opened), (text, pair), number.notices)
 
 
 def read_tokens(opened: Opened, options: Options, text: str | None = None) -> Tokens:

@@ -44,7 +44,7 @@ from bertviz_core.parameters.ledger import config_ledger
 from bertviz_core.parameters.results import Ledger, TreeNode
 from bertviz_core.parameters.tree import parameter_tree as tree_of
 from bertviz_core.parameters.tree import tree_depth
-from bertviz_core.questions.opened import Opened, answered
+from bertviz_core.questions.opened import Opened, answered, names_of
 from bertviz_core.questions.parameters import Options, Param, choice, flag
 from bertviz_core.questions.question import Answer, question
 from bertviz_core.text import escape_controls
@@ -109,9 +109,8 @@ def compared_parameters(opened: Opened, options: Options) -> Answer[list[Ledger]
         raise TextError("This figure compares models, and one came; name another, too.")
     every = [opened.other(name) for name in names]
     ledgers = [parameters(each, Options(task=options.task)).result for each in every]
-    models = tuple((each.source.name, each.source.revision) for each in every)
     notices = tuple(f"{each.model}: {notice}" for each in ledgers for notice in each.notices)
-    return Answer(ledgers, models, notices=notices, drawn={"ledgers": ledgers})
+    return Answer(ledgers, names_of(*every), notices=notices, drawn={"ledgers": ledgers})
 
 
 @question(figures=("overview",))
@@ -210,7 +209,7 @@ def drawn_modules(opened: Opened, options: Options) -> Answer[ModuleTree]:
     read = None if unshaped else _read(opened, options)
     texts, notices = () if read is None else (read.text, read.pair), (unshaped,) if unshaped else ()
     drawn = {"module_tree": tree, "module_shapes": run, "module_levels": levels}
-    return Answer(tree, ((opened.source.name, opened.source.revision),), texts, notices, drawn)
+    return Answer(tree, names_of(opened), texts, notices, drawn)
 
 
 @question(figures=("design",))
@@ -233,7 +232,7 @@ def layer(opened: Opened, options: Options) -> Answer[LayerFlow]:
     tree = modules(opened, Options(task=task, values={ONE_BY_ONE.key: "true"})).result
     flow = layer_flow(tree, ledger, run, sizes, facts_of(opened, task), number)
     texts = () if read is None else (read.text, read.pair)
-    return Answer(flow, ((opened.source.name, opened.source.revision),), texts, (), {"flow": flow})
+    return Answer(flow, names_of(opened), texts, (), {"flow": flow})
 
 
 @question(figures=("cost",))

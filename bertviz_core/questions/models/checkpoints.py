@@ -44,7 +44,7 @@ from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.predictions.probing.scores import layer_vectors
 from bertviz_core.predictions.run import HeadModel, stored_task
 from bertviz_core.questions.models.architecture import count_notices
-from bertviz_core.questions.opened import Opened, answered
+from bertviz_core.questions.opened import Opened, answered, names_of
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long_question, question
 from bertviz_core.sentences.lists import read_sentences
@@ -305,11 +305,6 @@ def both_models(opened: Opened, options: Options) -> tuple[Opened, ...]:
     """Both models; the opened one alone where the other is a rounded copy of it."""
     other = other_name(options)
     return (opened,) if other in COPIES else (opened, opened.other(other))
-
-
-def names_of(*models: Opened) -> tuple[tuple[str, str], ...]:
-    """Name and revision of each of these models."""
-    return tuple(dict.fromkeys((each.source.name, each.source.revision) for each in models))
 
 
 def _with_common_tensors(opened: Opened, options: Options) -> Answer[CheckpointComparison]:

@@ -23,8 +23,8 @@ from bertviz_core.predictions.probing.results import Calibration, TextPrediction
 from bertviz_core.predictions.probing.scores import FOLDS
 from bertviz_core.predictions.probing.table import are_numbered, with_class_names
 from bertviz_core.predictions.run import stored_task
-from bertviz_core.questions.models.checkpoints import OTHER, names_of, second_model
-from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.models.checkpoints import OTHER, second_model
+from bertviz_core.questions.opened import Opened, names_of
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.predictions.label_errors import (
     HEAD,

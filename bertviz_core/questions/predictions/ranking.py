@@ -16,8 +16,7 @@ from bertviz_core.predictions.results import HEADS, LATE_INTERACTION, HeadScores
 from bertviz_core.predictions.run import HeadModel, stored_tasks
 from bertviz_core.predictions.scoring import DEFAULT_CLASS, TASK, PairScores, pair_scores, ranking_class
 from bertviz_core.predictions.three_heads import head_scores
-from bertviz_core.questions.models.checkpoints import names_of
-from bertviz_core.questions.opened import Opened, answered
+from bertviz_core.questions.opened import Opened, answered, names_of
 from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.question import Answer, AnswerCost, Job, PartOfJob, after, long_question, question
 from bertviz_core.questions.texts.sentences import QUERY, check_width, encoded_by, own_plan, query_model

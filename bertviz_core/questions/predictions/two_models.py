@@ -24,8 +24,8 @@ from bertviz_core.predictions.two_models import (
     compared_surprise,
     compared_tags,
 )
-from bertviz_core.questions.models.checkpoints import OTHER, both_models, names_of, other_name, second_model
-from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.models.checkpoints import OTHER, both_models, other_name, second_model
+from bertviz_core.questions.opened import Opened, names_of
 from bertviz_core.questions.parameters import Options, Param, choice, flag
 from bertviz_core.questions.predictions.labelled_texts import PAIRED, text_answers, with_pairs
 from bertviz_core.questions.predictions.masked_lm import (

@@ -6,8 +6,8 @@ from weakref import WeakKeyDictionary
 
 from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import Progress
-from bertviz_core.questions.models.checkpoints import OTHER, names_of, second_model
-from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.models.checkpoints import OTHER, second_model
+from bertviz_core.questions.opened import Opened, names_of
 from bertviz_core.questions.parameters import Options, Param, flag
 from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long_question
 from bertviz_core.questions.texts.sentences import (

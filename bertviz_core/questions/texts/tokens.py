@@ -10,7 +10,7 @@ from bertviz_core.models.safetensors.folder import DTYPE_NBYTES
 from bertviz_core.models.skeleton import model_config, text_config
 from bertviz_core.parameters.components import EMBEDDINGS, TASK_HEAD
 from bertviz_core.questions.models.architecture import parameters
-from bertviz_core.questions.opened import Opened, answered
+from bertviz_core.questions.opened import Opened, answered, names_of
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, AnswerCost, Job, long_question, question
 from bertviz_core.resources import retained_nbytes
@@ -61,7 +61,7 @@ EDITED_PAIR = Param(
 def tokens(opened: Opened, options: Options) -> Answer[Tokens]:
     """Tokens of a text or pair."""
     read = opened.tokens(options.text(), options.pair)
-    return Answer(read, ((opened.source.name, opened.source.revision),), (read.text, read.pair), read.notices)
+    return Answer(read, names_of(opened), (read.text, read.pair), read.notices)
 
 
 @question(figures=("tokens",), params=(BELOW_TOKENS, TOKEN))

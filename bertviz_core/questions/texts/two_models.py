@@ -15,8 +15,8 @@ from bertviz_core.checkpoints.results import Behaviour
 from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import Progress, TextError
 from bertviz_core.predictions.two_models import comparison_notices
-from bertviz_core.questions.models.checkpoints import OTHER, both_models, names_of, other_name, second_model
-from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.models.checkpoints import OTHER, both_models, other_name, second_model
+from bertviz_core.questions.opened import Opened, names_of
 from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.question import Answer, AnswerCost, Job, after, long_question, question
 from bertviz_core.questions.texts.attention import MAP, WEIGHTS, attending_run, attention_map
