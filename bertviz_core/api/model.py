@@ -294,8 +294,8 @@ class ModelOfLists(ModelRankings):
             texts: the texts; of more than 10,000 a sample is checked.
             labels: the class of each, "" for none.
             probabilities_from: "probe" for probes that are fitted without the text, "head" for the model's own head.
-            suspects_by: "confident learning", "noise rate" or "both": cleanlab's "confident_learning",
-                "prune_by_noise_rate" and "both".
+            suspects_by: "confident learning", "noise rate", "both" or "another class": cleanlab's
+                "confident_learning", "prune_by_noise_rate", "both" and "predicted_neq_given".
             suspects_order: "self-confidence" or "normalized margin".
             pooling: pooling of the vectors; defaults to that of the checkpoint.
             layer: entry of the hidden states that is pooled; defaults to the last.

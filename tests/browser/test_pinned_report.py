@@ -113,7 +113,7 @@ def test_the_slides_are_made_in_the_open_panel_and_saved(lecturer: Page, server:
     expect(page.locator(DRAWN)).to_be_visible(timeout=COLD_MS)
     pin(page)
     page.locator(".st-key-pins_open button").first.click()
-    page.get_by_role("button", name="Make slides (PPTX)").click()
+    page.get_by_role("button", name="Make the slides (PPTX)").click()
     save = page.get_by_role("button", name=re.compile("Save the slides"))
     expect(save).to_be_visible(timeout=COLD_MS)
     with page.expect_download() as download:

@@ -94,7 +94,7 @@ def test_slides_and_a_pdf_are_drawn_by_the_server_and_saved(page: Page, server: 
     page.keyboard.press("Escape")
     open_files(page)
     page.get_by_role("radio", name="Paper column").click()
-    page.get_by_role("button", name="PDF", exact=True).click()
+    page.get_by_role("button", name="Make the PDF").click()
     drawing = saved(page, "Save the PDF", tmp_path)
     assert re.fullmatch(r"representations-.*-all-MiniLM-L6-v2-column\.pdf", drawing.name)
     content = drawing.read_bytes()

@@ -89,7 +89,7 @@ def test_the_view_shows_the_numbers_of_the_library(models_dir: Path, source: str
     assert data.uncounted == int((data.probabilities < thresholds - 1e-6).all(axis=1).sum())
     asked = {"probe": "probe", "head": "task head"}[source]
     assert (
-        f"{len(suspects)} of 21 labels of 'The list' are suspect; if the {asked} is right, an estimated "
+        f"{len(suspects)} of 21 labels of 'The list' are suspect; by the {asked}, confident learning estimates "
         f"{result.estimated} (" in words
     )
     assert f"row {suspects['row'][0]}: given **{suspects['given'][0]}**" in words

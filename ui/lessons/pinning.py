@@ -51,9 +51,9 @@ def pin_panel(here: str) -> None:
         session.store(FAULT, "")
     if views.pins:
         chosen = _list(here, views)
+        _about(views)
         _downloads(views)
         _texts(chosen)
-        _about(views)
     file_field("Add the steps of a lesson file" if views.pins else "Or open a lesson file", "pinned_file", _add_steps)
     if views.pins:
         _remove_all(len(views.pins))
@@ -225,7 +225,7 @@ def _downloads(views: pins.PinnedViews) -> None:
         one = len(missing) == 1
         st.caption(
             f"{counted(len(missing), 'view')} {'was' if one else 'were'} not drawn in this session yet, so a report "
-            f"would lack {'its' if one else 'their'} figures. Make slides draws {'it' if one else 'them'} first."
+            f"would lack {'its' if one else 'their'} figures. *Make the slides* draws {'it' if one else 'them'} first."
         )
 
 

@@ -325,10 +325,10 @@ def slides_button(views: PinnedViews, file_name: str) -> None:
     """Show the button that makes the slides of the pinned views, their progress, or the button that saves them."""
     is_due = session.stored(TO_MAKE)
     session.store(TO_MAKE, False)
-    file = DrawnFile("pinned_slides", slides_key(views), file_name, PPTX, "Save the slides", "pictures")
+    file = DrawnFile("pinned_slides", slides_key(views), file_name, PPTX, "Save the slides (PPTX)", "pictures")
     if show_drawing(file):
         return
-    pressed = st.button("Make slides (PPTX)", key="pinned_slides_make", icon=":material/slideshow:", help=HELP)
+    pressed = st.button("Make the slides (PPTX)", key="pinned_slides_make", icon=":material/slideshow:", help=HELP)
     if pressed and without_figures(views):
         draw_missing(slides=True)  # which comes back to this button
         st.rerun()

@@ -6,7 +6,7 @@ lesson's file. The reader's own texts are restored at the end.
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import streamlit as st
@@ -28,8 +28,8 @@ from ui.lessons.library import (
     open_lesson,
     session_lessons,
 )
-from ui.session import PRESENT, TOUR, is_presenting
-from ui.widgets.heading import apply_texts, page_pair, restore_texts, take_texts_back
+from ui.session import DEFAULT_TEXT, PRESENT, TOUR, is_presenting
+from ui.widgets.heading import apply_texts, page_pair, page_text, restore_texts, take_texts_back
 
 KEYS = ("text", "pair", "sentences")
 
@@ -73,8 +73,8 @@ ADDRESS, OWN, STARTED = "tour_address", "tour_own_values", "tour_started"
 lesson that was started outside the presenter's frame."""
 PANEL = "lessons_open"
 """Key of the panel with the list of lessons."""
-NAMES = ("lesson", "step", "try")
-"""Names in the address: the lesson, the step, and the link of the step's question that was followed."""
+NAMES, MODEL = ("lesson", "step", "try"), "model"
+"""Names in the address: the lesson, the step, the link of the step's question that was followed; the model."""
 Pages = Mapping[str, Any]
 """Name of a page -> its entry in the navigation."""
 
@@ -89,6 +89,8 @@ class Place:
     """Number of the step, from 0."""
     trial: int | None = None
     """Number of the link among the step's, from 0; None at the step itself."""
+    model: str | None = None
+    """The reader's model; None for that in the address."""
 
     @property
     def step(self) -> Step:
@@ -97,8 +99,21 @@ class Place:
 
     @property
     def view(self) -> View:
-        """The view of the step or link."""
-        return self.step if self.trial is None else self.step.trials[self.trial]
+        """The view of the step or link.
+
+        Where a step has a model although the lesson keeps the reader's, that is an example, with what else it has of
+        what is kept and its text: a model or text that the reader has chosen stays.
+        """
+        if self.trial is not None:
+            return self.step.trials[self.trial]
+        step, kept = self.step, self.lesson.keeps
+        (example,) = step.query.get(MODEL, ("",))[:1]
+        if not example or MODEL not in kept:
+            return step
+        if (self.model or st.query_params.get(MODEL, example)) != example:
+            own = {name: values for name, values in step.query.items() if name not in kept}
+            return replace(step, query=own, text=None, pair=None, sentences=None)
+        return step if page_text() in (DEFAULT_TEXT, step.text) else replace(step, text=None, pair=None)
 
     def names(self) -> tuple[str, str, str | None]:
         """Values of `lesson`, `step` and `try` in the address."""
@@ -147,7 +162,7 @@ def follow_address(here: str, pages: Pages) -> str:
         if before is not None and before[:2] == place.names()[:2]:  # from a link of the same step
             with suppress(LessonError):  # its file has changed meanwhile
                 take_texts_back(_texts(_place(*before).view))
-        apply_texts(_texts(place.step) | _texts(place.view))
+        apply_texts(_texts(Place(place.lesson, place.number).view) | _texts(place.view))
         st.session_state.update({ADDRESS: st.session_state[TOUR], PANEL: False})  # the list has led here
     return address(place.view.page, [*place.query(), *place.carried_values()]) if way == "open" else ""
 
@@ -225,7 +240,8 @@ def _card(place: Place, here: str, pages: Pages) -> dict[str, Any]:
 
 def _undone(place: Place, label: str) -> Link:
     """A link to the step, where what the followed link of its question has set is as it was before."""
-    step, own = Place(place.lesson, place.number), st.session_state.get(OWN, {})
+    own = st.session_state.get(OWN, {})
+    step = Place(place.lesson, place.number, model=own.get(MODEL))
     example = [name for name in step.carried if name in place.view.query]
     before = [(name, own[name]) for name in example if name in own]
     whole = address(step.view.page, [*step.query(), *before])

@@ -163,7 +163,7 @@ def _take(name: str, chosen: str) -> None:
     st.session_state[chosen] = st.session_state[name]
 
 
-SAVE = ":material/download:"
+SAVE, MAKE = ":material/download:", ":material/draw:"
 
 
 def save_button(
@@ -196,7 +196,7 @@ class DrawnFile:
     """Name of the file."""
     media_type: str
     save: str
-    """Label of the button that saves it; the size follows."""
+    """Label of the button that saves it, as wide as that of the button that makes it, so that nothing moves."""
     noun: str = ""
     """What its steps are, such as "pictures"; "" for a single one."""
 
@@ -228,8 +228,8 @@ def show_drawing(file: DrawnFile, fault_place: DeltaGenerator | None = None) -> 
         _progress(file)
         return True
     elif job is not None and job.result is not None:
-        label = f"{file.save}, {bytes_text(len(job.result))}"
-        save_button(label, job.result, file.name, file.media_type, f"{file.widget}_save", icon=SAVE)
+        size = f"The file is made: {bytes_text(len(job.result))}."
+        save_button(file.save, job.result, file.name, file.media_type, f"{file.widget}_save", size, SAVE)
         return True
     of, fault = session.stored(_fault(file)) or (None, "")
     if of == file.key:
@@ -310,7 +310,8 @@ def drawn_download(
     label, media_type, about = DRAWN[ending]
     widget = f"{key}_{ending[1:]}"
     file = DrawnFile(widget, (__name__, ending, made_from), f"{name}{ending}", media_type, f"Save the {label}")
-    if not show_drawing(file) and st.button(label, key=f"{widget}_make", help=about + SECOND_PRESS):
+    more: dict[str, Any] = {"key": f"{widget}_make", "icon": MAKE, "help": about + SECOND_PRESS}
+    if not show_drawing(file) and st.button(f"Make the {label}", **more):
         start_drawing(file, 1, partial(_content, prepare()))
         st.rerun()
 

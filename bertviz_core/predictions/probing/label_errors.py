@@ -9,11 +9,13 @@ from bertviz_core.errors import Named, TextError
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.predictions.probing.gold import class_places, classes_by_name, named_labels
 from bertviz_core.predictions.probing.results import ConfidentJoint, LabelledTexts
+from bertviz_core.predictions.probing.table import are_numbered
 from bertviz_core.text import quoted
 
-CONFIDENT, NOISE_RATE, BOTH = FOUND_BY = ("confident learning", "noise rate", "both")
+CONFIDENT, NOISE_RATE, BOTH, OTHER_CLASS = FOUND_BY = ("confident learning", "noise rate", "both", "another class")
 """What makes a label suspect: that the text is confidently counted in another class; that it is among as many texts as
-the joint estimates of its given and another class; that it also has one of the least probabilities of its class."""
+the joint estimates of its given and another class; that it also has one of the least probabilities of its class; that
+another class is the most probable one, however little."""
 SELF_CONFIDENCE, MARGIN = RANKED_BY = ("self-confidence", "normalized margin")
 NEIGHBOURS = 3
 """Nearest texts of each label that are named beside a suspect."""
@@ -81,6 +83,8 @@ def suspects(
     """
     if found_by == CONFIDENT:
         suspect = (joint.counted_in >= 0) & (joint.counted_in != gold)
+    elif found_by == OTHER_CLASS:
+        suspect = np.ones(len(gold), dtype=bool)
     else:
         suspect = _by_noise_rate(probabilities, gold, joint.calibrated)
         if found_by == BOTH:
@@ -173,7 +177,8 @@ def head_places(labelled: LabelledTexts, classes: Sequence[str], name: str) -> I
                 f"The task head of {quoted(name)} has no class {quoted(unknown[0], 60)}{more}; its classes are "
                 f"{named_labels(classes, 8)}. Take the probabilities of a probe, which learns the texts' labels (",
                 Named("probabilities_from"),
-                "=probe).",
+                "=probe)",
+                *((", or name the classes (", Named("class_names"), ").") if are_numbered(classes) else (".",)),
             )
         places = {label: order[spelled] for label, spelled in known.items() if spelled is not None}
     return np.array([places[label] for label in labelled.labels])

@@ -82,7 +82,8 @@ SUSPECTS_BY = Param(
     "suspects_by",
     "choice",
     "what makes a label suspect: a text that is confidently counted in another class, the estimated number of texts "
-    "with the largest difference of probabilities, or both this and the least probability of the label",
+    "with the largest difference of probabilities, both this and the least probability of the label, or that another "
+    "class is the most probable one",
     FOUND_BY,
     "Suspects by",
     lambda *_: FOUND_BY,

@@ -96,8 +96,8 @@ SHARES: dict[ShareMethod, str] = {
 READ = {
     "leave-one-out": (
         "Orange: without the word the number is lower. Blue: without it the number is higher. The number of a word is "
-        "the target with it minus the target without it. The Journey and Heads that matter have the opposite sign: what "
-        "changes without a part."
+        "the target with it minus the target without it. The Journey and Heads that matter have the opposite sign: "
+        "what changes without a part."
     ),
     "integrated-gradients": (
         "Orange: the word raises the target, compared with a text of masks. Blue: it lowers it. The shares add up."

@@ -79,10 +79,9 @@ def test_what_the_cells_count_is_told_from_answers_and_suspects() -> None:
         "self-confidence", probabilities[:, 0], places, none, none.reshape(0, 2, 3), np.zeros((0, 2, 3))
     )  # fmt: skip
     words = estimate_words(result)
-    assert (
-        "0 of 4 labels of 'list' are suspect; if the task head is right, an estimated 1 (25.0%) is wrong: the cells off"
-        in words
-    )
+    assert "0 of 4 labels of 'list' are suspect; by the task head, confident learning estimates 1 (25.0%)" in words
+    assert "For 1 text another class is the most probable one" in words
+    assert suspects(probabilities, gold, joint, "another class", "self-confidence").tolist() == [0]
     assert "Its answers, the most probable classes, agree with 75.0% of the labels" in words
     assert "For 1 text this is not the most probable class. Of those, 1 text with the most probable class" in words
     assert "The cells leave out 1 text below the threshold of every class." in words

@@ -18,6 +18,7 @@ from bertviz_core.predictions.probing.label_errors import (
     MARGIN,
     NEIGHBOURS,
     NOISE_RATE,
+    OTHER_CLASS,
     SELF_CONFIDENCE,
     confident_joint,
     head_places,
@@ -30,7 +31,12 @@ from bertviz_core.predictions.probing.reading import MOST_CHECKED, checked_rows
 from bertviz_core.predictions.probing.results import LabelledTexts
 from bertviz_core.predictions.probing.scores import out_of_fold
 
-FILTERS = {CONFIDENT: "confident_learning", NOISE_RATE: "prune_by_noise_rate", BOTH: "both"}
+FILTERS = {
+    CONFIDENT: "confident_learning",
+    NOISE_RATE: "prune_by_noise_rate",
+    BOTH: "both",
+    OTHER_CLASS: "predicted_neq_given",
+}
 RANKS = {SELF_CONFIDENCE: "self_confidence", MARGIN: "normalized_margin"}
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from cleanlab.filter import find_label_issues
+from streamlit.testing.v1 import AppTest
 
 from bertviz_core import open_model
 from bertviz_core.models.catalog import EXAMPLE_RUN, OFFERED, TEXTS_FILE
@@ -24,12 +25,49 @@ NAMED = (
 """Labels of controls that the notes name, as the source of the dashboard has them."""
 
 
+def seen_by(model: str = "", text: str = "") -> tuple[list[dict[str, str]], list[str | None]]:
+    """Queries and texts of all steps for a reader with this model and text."""
+
+    def page() -> None:
+        import streamlit as st
+
+        from tests.ui.lessons.shipped import lesson
+        from ui.lessons.tour import WRONG, Place
+
+        views = [Place(lesson(WRONG), number).view for number in range(len(lesson(WRONG).steps))]
+        st.session_state["seen"] = (
+            [{key: ",".join(value) for key, value in each.query.items()} for each in views],
+            [each.text for each in views],
+        )
+
+    at = AppTest.from_function(page, default_timeout=60)
+    if model:
+        at.query_params["model"] = model
+    if text:
+        at.session_state["text"] = text
+    at.run()
+    assert not at.exception
+    seen: tuple[list[dict[str, str]], list[str | None]] = at.session_state["seen"]
+    return seen
+
+
 def test_it_keeps_the_readers_model_text_and_target() -> None:
-    assert lesson(WRONG).keeps == ("model", "other", "answered_by", "target", "target_class", "training", *FILES)
-    for step in STEPS:
-        assert step.text is None
-        assert step.sentences is None
-        assert not set(lesson(WRONG).keeps) & set(step.query)
+    keeps = lesson(WRONG).keeps
+    assert keeps == ("model", "other", "answered_by", "target", "target_class", "training", *FILES)
+    queries, texts = seen_by("my-classifier", "My own text.")
+    assert not any(set(keeps) & set(query) for query in queries)
+    assert set(texts) == {None}
+    assert [query.get("view") for query in queries] == [each.query["view"][0] for each in STEPS]
+
+
+def test_whoever_has_chosen_no_model_sees_the_example_at_every_step() -> None:
+    for model in ("", OFFERED[0]):
+        queries, texts = seen_by(model)
+        assert {query["model"] for query in queries} == {OFFERED[0]}
+        lists = [next((query[name] for name in FILES if name in query), "") for query in queries]
+        assert lists == [*[TEXTS_FILE] * 3, "", "", TEXTS_FILE, TEXTS_FILE, ""]
+        assert [bool(text) for text in texts] == [step.page in ("words", "causes") for step in STEPS]
+    assert set(seen_by(OFFERED[0], "A text that was opened from its mistakes.")[1]) == {None}
 
 
 def test_whoever_has_no_classifier_takes_the_example_at_each_step() -> None:

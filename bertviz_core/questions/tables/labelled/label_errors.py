@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.figures.predictions.gold_tags import errors_table, labels_table, scores_table, scores_words
+from bertviz_core.predictions.probing.label_errors import OTHER_CLASS, suspects
 from bertviz_core.predictions.probing.results import LabelErrors, TagScores, TokenLabels
 from bertviz_core.predictions.tables import decision_table
 from bertviz_core.questions.tables.lines import Faces, printable_name, records, table
@@ -23,13 +24,19 @@ def estimate_words(result: LabelErrors) -> str:
     """How many labels are suspect and how many are likely wrong, and whose opinion that is, in a few sentences."""
     count, source = len(result.texts), quoted(result.source, 60)
     judge = {"probe": "probe", "head": "task head"}[result.probabilities_from]
-    suspect, wrong = ("is" if number == 1 else "are" for number in (len(result.suspects), result.estimated))
+    suspect, answers = "is" if len(result.suspects) == 1 else "are", result.probabilities.argmax(axis=1)
     sentence = (
-        f"{len(result.suspects):,} of {counted(count, 'label')} of {source} {suspect} suspect; if the {judge} is "
-        f"right, an estimated {result.estimated:,} ({result.estimated / count:.1%}) {wrong} wrong: the cells off the "
-        f"diagonal, scaled to all texts in whole numbers. {OPINIONS[result.probabilities_from]}"
+        f"{len(result.suspects):,} of {counted(count, 'label')} of {source} {suspect} suspect; by the {judge}, "
+        f"confident learning estimates {result.estimated:,} ({result.estimated / count:.1%}) as wrong: the cells off "
+        f"the diagonal, scaled to all texts in whole numbers. {OPINIONS[result.probabilities_from]}"
     )
-    answers = result.probabilities.argmax(axis=1)
+    others = suspects(result.probabilities, result.gold, result.joint, OTHER_CLASS, result.ranked_by)
+    if more := len(set(others.tolist()) - set(result.suspects.tolist())):
+        further = counted(more, "further text" if len(result.suspects) else "text")
+        sentence += (
+            f" For {further} another class is the most probable one, but not by enough to be suspect: suspects by "
+            f"{OTHER_CLASS!r} are all of these."
+        )
     if result.probabilities_from == "head":
         same = float((answers == result.gold).mean())
         sentence += (

@@ -10,6 +10,7 @@ from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.predictions.probing.calibration import NAMED
 from bertviz_core.predictions.probing.label_errors import head_places
 from bertviz_core.predictions.probing.results import LabelErrors, LabelledTexts
+from bertviz_core.predictions.probing.table import are_numbered
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
 from bertviz_core.questions.predictions.label_errors import (
@@ -35,7 +36,7 @@ SUSPECT = Param("suspect_opened", "position", "the open suspect of the list, fro
 SUSPECTS_SHOWN = Param("suspects_shown", "text", "the part of the suspects that is shown", label="Suspects shown")
 """It is in no address, since it means nothing without the list."""
 ALL = "all"
-NONE_SUSPECT = "No label is suspect: where another class is more probable, it does not reach its threshold."
+NONE_SUSPECT = "No label is suspect. Where another class is more probable, it does not reach its threshold."
 
 
 def found_errors(opened: Opened, ask: Ask, options: Options) -> Answer[LabelErrors]:
@@ -65,7 +66,9 @@ def joint_parts(opened: Opened, answer: Answer[LabelErrors], options: Options) -
     if has_head(opened) and HEAD not in offered_sources(opened, options) and head_classes(opened)[1:]:
         names = ", ".join(quoted(name, LONGEST_NAME) for name in head_classes(opened)[:NAMED])
         words = f"{opened.name} has a task head of its own, with other classes than these texts: {names}"
-        yield Text(escape_markdown(f"{words}. Bring texts with its labels to use its probabilities."), "caption")
+        numbered = are_numbered(head_classes(opened)) and len(result.classes) <= len(head_classes(opened))
+        way = "Say under Name the classes which is which" if numbered else "Bring texts with its labels"
+        yield Text(escape_markdown(f"{words}. {way} to use its probabilities."), "caption")
 
 
 def suspects_by_cell(result: LabelErrors) -> dict[str, list[int]]:
