@@ -431,7 +431,8 @@ def _frame_of_two(tokens: Tokens, second_tokens: Tokens, model_name: str, second
 @figure("tokens", "tokens_text", reported=True, table=tokens_frame)
 def tokens_figure(text_pieces: TextPieces, below: Below, position: int, model_name: str) -> FigureSpec:
     """The text cut into its tokens."""
-    title = f"The text in {counted(len(text_pieces), 'token')} — {model_name}"
+    read = "Two texts" if text_pieces.pair else "The text"
+    title = f"{read} in {counted(len(text_pieces), 'token')} — {model_name}"
     alt = f"{title}: {' '.join(piece.spelling for run in text_pieces.runs for piece in run.pieces)}"
     caption = f"{title}. {WRITTEN} Below each token is {WORDS_BELOW[below]}. {ONLY_APART}"
     return FigureSpec.of(title, alt, caption, token_strip, (("", text_pieces),), below, chosen=position)

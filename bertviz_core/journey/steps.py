@@ -169,7 +169,8 @@ def _outside(model: Architecture, ledger: Ledger, stack: str) -> dict[str, dict[
         if (parameter.component, parameter.layer, parameter.tied_to) != (stack, None, None):
             continue
         name = _description(parameter)
-        place = next((place for place, modules in recorded.items() if _inside(parameter, modules)), "inside")
+        within = {place: tuple(f"{module}." for module in modules) for place, modules in recorded.items()}
+        place = next((place for place, starts in within.items() if parameter.name.startswith(starts)), "inside")
         if facts is None:
             place = {"norm": "after", "projection": "before"}.get(name, "inside")
         if name.endswith(" head"):
@@ -180,10 +181,6 @@ def _outside(model: Architecture, ledger: Ledger, stack: str) -> dict[str, dict[
         numel = found["inside"].pop("norm")
         found["inside"][next(iter(found["inside"]))] += numel
     return found
-
-
-def _inside(parameter: Parameter, modules: Sequence[str]) -> bool:
-    return any(parameter.name.startswith(f"{module}.") for module in modules)
 
 
 def _description(parameter: Parameter) -> str:

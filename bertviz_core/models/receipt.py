@@ -273,7 +273,8 @@ def _heads(folder: Path, modules: Modules | None, encoder: Path) -> Iterator[str
     every = [*(modules or ()), *(each for way in _routes(folder).values() for each in way)]
     paths = {parts[0]: (path, name) for name, path in every if (parts := PurePosixPath(path).parts)}
     own = {path.name for path in (encoder, *encoder.parents) if path.is_relative_to(folder) and path != folder}
-    files = [path.name for path in _entries(folder) if _is_weights(path.name) and path.is_file()]
+    files = [path.name for path in _entries(folder) if WEIGHTS.fullmatch(path.name) and path.is_file()]
+    files = [name for name in files if not SAME_WEIGHTS.fullmatch(name)]
     if heads := [name for name in TOKEN_HEADS if f"{name}.pt" in files and f"{name}.safetensors" not in files]:
         yield convert_heads(heads)
     files = [name for name in files if PurePosixPath(name).stem not in TOKEN_HEADS]  # followed, or said above
@@ -305,10 +306,6 @@ def _heads(folder: Path, modules: Modules | None, encoder: Path) -> Iterator[str
             f"The folder also holds {_listed(files)}{why}: weights beside the model that are not read here; what they "
             "compute is not shown."
         )
-
-
-def _is_weights(name: str) -> bool:
-    return WEIGHTS.fullmatch(name) is not None and SAME_WEIGHTS.fullmatch(name) is None
 
 
 def _routes(folder: Path) -> Mapping[str, Modules]:

@@ -44,3 +44,16 @@ def test_a_long_file_is_counted_can_be_cancelled_and_goes_on(page: Page, server:
     expect(page.get_by_text("What BERT is")).to_be_visible()
     page.get_by_role("link", name="Sentences").first.click()
     expect(page.get_by_role("button", name="Continue")).to_be_visible()
+
+
+@pytest.mark.slow
+def test_a_click_on_a_cell_takes_what_is_typed_in_the_open_list(page: Page, server: str) -> None:
+    page.goto(f"{server}/sentences")
+    until_clicks_are_heard(page)
+    area = page.locator(".js-plotly-plot .nsewdrag[data-subplot=xy]").first.bounding_box()
+    assert area is not None
+    page.get_by_role("button", name="Sentences").click()
+    page.get_by_test_id("stPopoverBody").locator("textarea").fill("A cat sleeps.\nA kitten naps.")
+    page.mouse.click(area["x"] + area["width"] * 7.5 / 8, area["y"] + area["height"] * 0.5 / 8)
+    expect(page.get_by_text("2 sentences on cpu")).to_be_visible()
+    expect(page.locator(".js-plotly-plot .gtitle", has_text="How alike are 2 sentences")).to_have_count(1)

@@ -96,7 +96,7 @@ def test_the_report_has_title_note_and_figures_of_every_view() -> None:
         titles.index(each) for each in ("no", "Tokens", "Parameters: Layers")
     )
     assert "Attention of layer 2, head 5 — all-MiniLM-L6-v2" in titles
-    assert "The text in 7 tokens — all-MiniLM-L6-v2" in titles
+    assert "Two texts in 7 tokens — all-MiniLM-L6-v2" in titles
     assert "Six alike." in report
     assert "<b>" not in report.partition("<main>")[2].partition("</main>")[0].replace("\\u003cb\\u003e", "")
     assert len(re.findall(r"<li><a ", report)) == 3

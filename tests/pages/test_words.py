@@ -74,7 +74,9 @@ def test_each_word_has_the_difference_of_two_runs() -> None:
     np.testing.assert_allclose(bars["x"], sorted(expected, reverse=True), atol=1e-5)
     assert metrics(at)["With all words"] == decimals(clean)
     assert metrics(at)["Without any word"] == decimals(float(vector(TEXT, tuple(range(1, 7))) @ other))
-    assert [each.value for each in at.caption].count(escape_markdown(f"Text: “{TEXT}”")) == 2  # below each figure
+    assert [each.value for each in at.caption].count(
+        escape_markdown(f"Texts: “{TEXT}” and “{SECOND_TEXT}”")
+    ) == 2  # below each figure
     assert "**python** adds more to the" in page_text(at)
     weakest = int(np.argmin(expected))
     assert expected[weakest] < 0

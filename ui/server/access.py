@@ -79,10 +79,11 @@ class Entrance:
         allowed = self.settings.allowed_hosts
         # A monitor of replicas may check the health of each of them, and nothing else.
         if allowed and path != "/_stcore/health" and not is_allowed(host, allowed):
+            is_plain = re.fullmatch(r"[a-z0-9.-]{1,60}", host) is not None
             raise Refused(
                 421,
                 f"This server does not answer under the name {_shown(host)}. To reach it so, add the name to "
-                f"INSIDE_BERT_ALLOWED_HOSTS{f' (INSIDE_BERT_ALLOWED_HOSTS={host})' * _is_plain(host)} where it is "
+                f"INSIDE_BERT_ALLOWED_HOSTS{f' (INSIDE_BERT_ALLOWED_HOSTS={host})' * is_plain} where it is "
                 "started, and start it again.",
             )
         changes = scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS
@@ -217,11 +218,6 @@ async def _refuse(scope: Message, receive: Receive, send: Send, refused: Refused
         await send({"type": "websocket.close", "code": 1008, "reason": str(refused)[:120]})
     else:
         await PlainTextResponse(str(refused), refused.status)(scope, receive, send)
-
-
-def _is_plain(host: str) -> bool:
-    """Whether a host name is a short one of letters, digits, dots and hyphens."""
-    return re.fullmatch(r"[a-z0-9.-]{1,60}", host) is not None
 
 
 def _shown(text: str) -> str:

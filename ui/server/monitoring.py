@@ -15,7 +15,6 @@ from pathlib import Path
 from socket import AF_INET, AF_INET6
 from threading import Lock, Thread
 from time import monotonic
-from types import TracebackType
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Histogram, MetricsHandler, ProcessCollector, disable_created_metrics
@@ -316,7 +315,9 @@ class JsonRecord(logging.LogRecord):
         fields = getattr(self, "fields", None)
         line |= fields if fields is not None else {"message": QUERY.sub("", super().getMessage())}
         if self.raised and self.raised[1] is not None:
-            line |= {"error": type(self.raised[1]).__name__, "at": _lines_of_code(self.raised[2])}
+            frames = traceback.extract_tb(self.raised[2])[-DEEPEST:]
+            places = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
+            line |= {"error": type(self.raised[1]).__name__, "at": places}
         return json.dumps(line, ensure_ascii=True, default=str)
 
 
@@ -351,7 +352,3 @@ def model_fact() -> dict[str, object]:
         return {"model": resolve(str(stored("model") or DEFAULT_MODEL), replace(settings(), allow_hub=False)).name}
     except (BertvizError, OSError, ValueError):
         return {"model": ""}
-
-
-def _lines_of_code(trace: TracebackType | None) -> list[str]:
-    return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(trace)[-DEEPEST:]]

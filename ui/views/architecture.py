@@ -46,7 +46,7 @@ def tree_view(opened: SharedModel, ask: Ask, options: Options) -> None:
         help_text = "Each row can still be folded and unfolded by itself."
         most = max(row.depth for row in tree.rows)
         depth = level(architecture.LEVELS, architecture.LEVELS.label, most, architecture.FIRST_LEVELS, help=help_text)
-        search = words(param("find"), "Search modules", placeholder="query, LayerNorm, ...")
+        search = words(param("find"), "Search modules", placeholder="such as query")
     label = f"Modules of {tree.model}"
     of = replace(options, values=values | {architecture.LEVELS.key: str(depth)})
     answer, part = ask(architecture.drawn_modules, of), tree_picture(opened, ask, of)

@@ -89,10 +89,11 @@ def causal_types() -> list[str]:
 
 def table_bytes(table: Mapping[str, Any]) -> bytes:
     """The table as JSON, with a line for each type or class."""
-    parts = [
-        _member(key, b"{\n" + _lines(value) + b"\n}" if isinstance(value, dict) else orjson.dumps(value))
-        for key, value in table.items()
-    ]
+    parts = []
+    for key, value in table.items():
+        rows = value.items() if isinstance(value, dict) else ()
+        lines = b",\n".join(_member(name, orjson.dumps(each)) for name, each in rows)
+        parts.append(_member(key, b"{\n" + lines + b"\n}" if isinstance(value, dict) else orjson.dumps(value)))
     return b"{\n" + b",\n".join(parts) + b"\n}\n"
 
 
@@ -302,10 +303,6 @@ def _several(names: str | tuple[str, ...]) -> tuple[str, ...]:
 
 def _member(key: str, value: bytes) -> bytes:
     return orjson.dumps(key) + b": " + value
-
-
-def _lines(rows: Mapping[str, Any]) -> bytes:
-    return b",\n".join(_member(key, orjson.dumps(value)) for key, value in rows.items())
 
 
 def _tasks(model_type: str) -> list[str]:

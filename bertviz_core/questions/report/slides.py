@@ -152,9 +152,9 @@ def _draw(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | Non
     heading.left, heading.top, heading.width, heading.height = map(_emu, at)
     _write(heading.text_frame, title, at, sizes, theme.text)
     heading.text_frame.paragraphs[0].font.bold = True
-    line, reading, above = _add_figure(slide, content, picture)
+    line, reading, note_box = _add_figure(slide, content, picture)
     for words, box, sizes, colour in (
-        (note, above, NOTE_SIZES, theme.text),
+        (note, note_box, NOTE_SIZES, theme.text),
         (_line(content.heading), HEADING_BOX, HEADING_SIZES, theme.text),
         (line, READING_BOX, READING_SIZES, theme.muted),
     ):
@@ -167,7 +167,8 @@ def _draw(slide: "DrawnSlide", content: ReportSlide, picture: SlidePicture | Non
     notes = slide.notes_slide.notes_text_frame
     if notes is not None:
         whole = "" if heading.text_frame.text == title else title
-        parts = (whole, note, _line(content.heading), reading, *map(_lines, content.more))
+        above = "" if reading.startswith(_line(content.heading)) else _line(content.heading)
+        parts = (whole, note, above, reading, *map(_lines, content.more))
         notes.text = "\n".join(filter(None, parts))
 
 

@@ -326,10 +326,6 @@ def _token_logits(ranking: Ranking, index: int) -> dict[str, dict[str, float]]:
     return {} if logits is None else {"token_logits": dict(zip(ranking.answers, logits[index].tolist(), strict=True))}
 
 
-def _logit_columns(ranking: Ranking) -> tuple[str, ...]:
-    return () if ranking.by_tokens else ("logit", *answer_logits(ranking, ranking.order))
-
-
 def _ranking_above(ranking: Ranking) -> list[str]:
     of = f"probability of {printable_token(ranking.label)}, score" if ranking.label else "score"
     return [
@@ -343,7 +339,11 @@ RANKING: Faces[Ranking] = Faces(
     made={"label": lambda ranking: ranking.label or None, "scores": _scores},
     frame=ranking_frame,
     above=_ranking_above,
-    columns=lambda ranking: (("rank", "score", *_logit_columns(ranking), "by cosine", "cosine", "text")),
+    columns=lambda ranking: (
+        *("rank", "score"),
+        *(() if ranking.by_tokens else ("logit", *answer_logits(ranking, ranking.order))),
+        *("by cosine", "cosine", "text"),
+    ),
     below=lambda ranking: ["", sentence] if (sentence := equal_words(ranking)) else [],
 )
 

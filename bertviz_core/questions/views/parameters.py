@@ -68,7 +68,11 @@ MODULE = Param(
 GROUPS = {"All": "", "Embeddings": "embeddings", "Layer 0": "first", "Pooler and head": "output"}
 ROWS = replace(
     choice("rows", tuple(GROUPS), "the rows of the table, of the chosen module", "Rows of the table"),
-    values=lambda opened, _: [name for name, of in GROUPS.items() if any(_in_group(row, of) for row in _rows(opened))],
+    values=lambda opened, _: [
+        name
+        for name, of in GROUPS.items()
+        if any(_in_group(row, of) for row in parameters(opened, Options()).result.parameters)
+    ],
     shown=lambda group: f"{group} groups" if group == "All" else group,
     control="few",
 )
@@ -146,10 +150,6 @@ def clicked_module(point: Mapping[str, Any]) -> str | None:
     """Path of the clicked module, "" for the model; None where nothing is clicked."""
     name = str(point.get("id") or "")
     return "" if name == ROOT_ID or name.endswith("/folded") else name or None
-
-
-def _rows(opened: Opened) -> Sequence[Parameter]:
-    return parameters(opened, Options()).result.parameters
 
 
 def listed_rows(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:

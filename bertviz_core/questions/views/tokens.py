@@ -181,7 +181,12 @@ def neighbours(opened: Opened, ask: Ask, options: Options, read: Tokens, positio
         f"**{escape_markdown(short)}** has the id {int(read.input_ids[position]):,}; its row has the norm "
         f"**{nearest.norm:.4f}**. The neighbours are those of the vocabulary, before any layer: the same in every text."
     )
-    padding = "The table has more rows than the tokenizer has tokens. The rest are padding rows, which no text uses."
+    below = [Text(words)]
+    if any(each.startswith(PADDING_ROW) for each in spelled):
+        padding = (
+            "The table has more rows than the tokenizer has tokens. The rest are padding rows, which no text uses."
+        )
+        below.append(Text(padding, "caption"))
     yield Figure.of(
         nearest_figure,
         answer,
@@ -189,7 +194,7 @@ def neighbours(opened: Opened, ask: Ask, options: Options, read: Tokens, positio
         alt="Nearest rows with cosine and norm",
         formats={"id": "%d"},
         share=0.52,
-        below=[Text(words), *([Text(padding, "caption")] if any(map(_is_padding, spelled)) else [])],
+        below=below,
     )
     yield Text(NEAR_IS, "caption")
 
@@ -236,10 +241,6 @@ def _counts(read: Tokens) -> str:
     characters = len(read.text) + len(read.pair or "")
     density = f", {characters / own:.1f} characters per token of the text" if own and not any(read.tokens_cut) else ""
     return f"{token_counts(read)}, {int(read.unknown.sum()):,} unknown{density}"
-
-
-def _is_padding(spelled: str) -> bool:
-    return spelled.startswith(PADDING_ROW)
 
 
 def _words(read: Tokens) -> int | None:

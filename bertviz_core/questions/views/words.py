@@ -212,12 +212,11 @@ def words_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         word_shares_figure,
         answer,
         f"word shares {result.method} {opened.name}",
-        texts=result.tokens,
         scrolled=True,
         below=[Text(read, "caption"), *_totals(result), *suspected, Notices(answer.notices, "caption")],
         **explained(SHARES[result.method], word_attributions, opened, options),
     )
-    yield Figure.of(word_bars_figure, answer, f"word bars {result.method} {opened.name}", texts=result.tokens)
+    yield Figure.of(word_bars_figure, answer, f"word bars {result.method} {opened.name}")
     if result.target == "cosine" and options.pair is not None:
         yield from other_shares("sentences", opened.name, options.text(), options.pair)
 
@@ -315,7 +314,6 @@ def curves_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         word_curves_figure,
         answer,
         f"word curves {opened.name}",
-        texts=answer.result.tokens,
         below=[
             Text(CURVES_READ, "caption"),
             Text("\n".join(areas)),

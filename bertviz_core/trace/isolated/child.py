@@ -90,7 +90,11 @@ def _encode(backend: Any, message: Encoding) -> Encoded:
     one_row = message.single and not message.options.get("return_overflowing_tokens")
     by_text = {name: [values] if one_row else values for name, values in encoding.items()}
     _check_count(by_text, characters, 1 if message.single else len(message.texts))
-    columns = {name: rows for name, rows in by_text.items() if all(map(_is_whole_numbers, rows))}
+    columns = {
+        name: rows
+        for name, rows in by_text.items()
+        if all(isinstance(row, list) and all(isinstance(value, int) for value in row) for row in rows)
+    }
     if not backend.is_fast or not (message.single or message.options.get("return_offsets_mapping")):
         return Encoded(columns, None)
     places = [
@@ -105,7 +109,3 @@ def _check_count(columns: Mapping[str, Any], characters: int, texts: int) -> Non
     most = TOKENS_PER_CHARACTER * characters + FURTHER_TOKENS * texts
     if count > most:
         raise TextError(f"it makes {count:,} tokens of {characters:,} characters; at most {most:,} are read")
-
-
-def _is_whole_numbers(row: Any) -> bool:
-    return isinstance(row, list) and all(isinstance(value, int) for value in row)

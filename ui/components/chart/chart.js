@@ -33,7 +33,11 @@ class Chart {
     window.addEventListener("beforeprint", this.show);
     document.addEventListener("chart:draw", this.answer);
     document.addEventListener("pointermove", this.point);
-    place.addEventListener("pointerdown", (event) => { this.pointer = this.down = event; }, true);
+    place.addEventListener("pointerdown", (event) => {
+      this.pointer = this.down = event;
+      const { activeElement: field } = document; // which plotly would leave the focus, so that what is typed were lost
+      if (field?.matches("input, textarea")) field.blur();
+    }, true);
   }
 
   end() {
