@@ -106,12 +106,12 @@ class Place:
         """
         if self.trial is not None:
             return self.step.trials[self.trial]
-        step, kept = self.step, self.lesson.keeps
+        step, keeps = self.step, self.lesson.keeps
         (example,) = step.query.get(MODEL, ("",))[:1]
-        if not example or MODEL not in kept:
+        if not example or MODEL not in keeps:
             return step
         if (self.model or st.query_params.get(MODEL, example)) != example:
-            own = {name: values for name, values in step.query.items() if name not in kept}
+            own = {name: values for name, values in step.query.items() if name not in keeps}
             return replace(step, query=own, text=None, pair=None, sentences=None)
         return step if page_text() in (DEFAULT_TEXT, step.text) else replace(step, text=None, pair=None)
 
