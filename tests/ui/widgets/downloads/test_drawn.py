@@ -88,7 +88,8 @@ def test_a_press_draws_the_file_once_and_it_is_saved_afterwards() -> None:
     drawings[KEYS[0]].go.set()
     assert job.wait(WAIT_S)
     for reader in (at, opened()):
-        assert keys(reader.run()) == ["file_1_make", "Save it, 2.0 KiB"]
+        assert keys(reader.run()) == ["file_1_make", "Save it"]
+        assert reader.get("download_button")[0].proto.help == "The file is made: 2.0 KiB."
     assert job.result == CONTENT
     assert drawings[KEYS[0]].runs == 1
 
