@@ -34,8 +34,8 @@ def estimate_words(result: LabelErrors) -> str:
     if more := len(set(others.tolist()) - set(result.suspects.tolist())):
         further = counted(more, "further text" if len(result.suspects) else "text")
         sentence += (
-            f" For {further} another class is the most probable one, but not by enough to be suspect: suspects by "
-            f"{OTHER_CLASS!r} are all of these."
+            f" For {further} another class is the most probable one, but not by enough to be suspect; to list "
+            f"these, too, choose suspects by {OTHER_CLASS!r}."
         )
     if result.probabilities_from == "head":
         same = float((answers == result.gold).mean())
