@@ -475,6 +475,7 @@ def class_names(gold: Sequence[str] | None, classes: Sequence[str]) -> tuple[str
     if not labels:
         return ()
     with st.popover(NAME_CLASSES, icon=":material/label:", key="named_box"):
+        st.caption("For this list. For every page, name them as id2label in the model's config.json.")
         chosen = {name: column_select(f"{name} is", f"{name}_is", labels, "", "not said") for name in classes}
     named = {label: name for name, label in chosen.items() if label}
     if len(named) == 1 and len(classes) == len(labels) == 2:  # the other class is the other label
