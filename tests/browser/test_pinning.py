@@ -104,6 +104,8 @@ def test_two_views_are_pinned_presented_by_keys_and_left_by_escape(lecturer: Pag
     expect(page.locator(".lesson-card")).to_have_count(0)
     expect(page).to_have_url(re.compile("/tokens"))  # where it began
     until(page, "!/present|lesson|step/.test(location.search)")
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Attention").click()
+    expect(page.locator(".stage[data-shown='2.5']")).to_be_visible()  # its own head, as before
 
 
 @pytest.mark.slow

@@ -251,7 +251,9 @@ def remember_values() -> None:
     """
     if st.session_state.get(TOUR) is None:
         single = {name: st.session_state[name] for name in _single() if name in st.session_state}
-        st.session_state[BEFORE] = (single, _values(visit().page), session.stored(LEFT))
+        # A whole address has just replaced those of the page that it opens, which are still among all pages' values.
+        values = st.session_state.get(VALUES, {}) if visit().first_run else _values(visit().page)
+        st.session_state[BEFORE] = (single, values, session.stored(LEFT))
 
 
 def bring_values_back() -> None:

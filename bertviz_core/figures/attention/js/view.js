@@ -44,7 +44,8 @@ const stageSize = (view) => ({ width: Math.max(view.parts.stage.clientWidth, 240
 // The server names the heads that are to be open; they count where it is not only repeating a message from here.
 function adopt(view, header, first, other) {
   if (other) Object.assign(view, { cell: null, zoom: null, pins: new Set(), looked: undefined, pointed: null, lastRequest: null });
-  const echo = header.answers && sameList(header.answers.heads, header.heads);
+  const later = header.answers?.serial > (view.adopted?.[0] ?? 0); // than what the server has named since
+  const echo = later && sameList(header.answers.heads, header.heads);
   const wish = [header.answers?.serial ?? 0, header.heads], reads = header.answers?.reads ?? 0;
   const anew = first || reads !== view.reads; // an address names the look
   view.reads = reads;
