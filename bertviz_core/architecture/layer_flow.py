@@ -173,16 +173,14 @@ def _activations_behind(steps: Sequence[FlowStep]) -> list[FlowStep]:
     ordered = list(steps)
     while ordered and ordered[0].kind == "activation":
         first = ordered[0]
-        maps = (index for index, step in enumerate(ordered) if step.kind == "feed_forward" and _beside(step, first))
-        index = next(maps, None)
+        where = "feed_forward", _around(first.name), first.enters
+        index = next(
+            (at for at, step in enumerate(ordered) if (step.kind, _around(step.name), step.leaves) == where), None
+        )
         if index is None:
             break
         ordered.insert(index, ordered.pop(0))
     return ordered
-
-
-def _beside(step: FlowStep, activation: FlowStep) -> bool:
-    return _around(step.name) == _around(activation.name) and step.leaves == activation.enters
 
 
 def _around(name: str) -> str:

@@ -252,15 +252,11 @@ def _folded(text: str) -> Iterator[tuple[str, int]]:
 
 def _one_word(before: str, behind: str) -> bool:
     """Whether two consecutive characters belong to one word; "" is the end of the text."""
-    return all(_in_word(each) for each in (before, behind)) and not any(_unspaced(each) for each in (before, behind))
+    return all(_in_word(each) and not unicodedata.name(each, "").startswith(UNSPACED) for each in (before, behind))
 
 
 def _in_word(character: str) -> bool:
     return character != "" and (character.isalnum() or unicodedata.category(character)[0] == "M")
-
-
-def _unspaced(character: str) -> bool:
-    return unicodedata.name(character, "").startswith(UNSPACED)
 
 
 def _spelled_out(tokens: Tokens) -> tuple[str, Sequence[int]]:

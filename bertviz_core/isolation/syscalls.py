@@ -80,8 +80,8 @@ def filter_available() -> bool:
     if not hasattr(os, "uname") or os.uname().sysname != "Linux" or machine not in SECCOMP:
         return False
     action = ctypes.c_uint32(REFUSE)
-    call = ctypes.CDLL(None).syscall
-    return bool(call(ctypes.c_long(SECCOMP[machine]), ctypes.c_uint(GET_ACTION), ctypes.c_uint(0), _at(action)) == 0)
+    number, question = ctypes.c_long(SECCOMP[machine]), ctypes.c_uint(GET_ACTION)
+    return bool(ctypes.CDLL(None).syscall(number, question, ctypes.c_uint(0), ctypes.byref(action)) == 0)
 
 
 def refuse_calls() -> None:
@@ -122,7 +122,3 @@ def program(machine: str, process: int) -> list[bytes]:
 
 def _line(operation: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("HBBI", operation, if_true, if_false, value)
-
-
-def _at(value: ctypes.c_uint32) -> object:
-    return ctypes.byref(value)

@@ -422,7 +422,7 @@ class WordHead:
             return states.float()
         fixed = type(output)(**{**output, "last_hidden_state": states[None], "hidden_states": None})
         ids = torch.zeros(1, len(states), dtype=torch.long, device=states.device)
-        alone = _with_fixed_states(self._head, fixed)
+        alone = with_child(self._head.model, self._head.base_path, _fixed_states(self._head.base.model, fixed))
         logits: torch.Tensor = forward(self._head.base, {"input_ids": ids}, alone)["logits"][0]
         return logits.float()
 
@@ -455,11 +455,6 @@ def _finite(head: HeadModel, logits: "torch.Tensor") -> "torch.Tensor":
 def word_count(head: HeadModel) -> int:
     """Return the vocabulary size of a masked-LM head from its config."""
     return int(text_config(head.model.config).vocab_size)
-
-
-def _with_fixed_states(head: HeadModel, output: Any) -> Any:
-    """Build the model with the head, sharing its weights, around a base with a fixed output."""
-    return with_child(head.model, head.base_path, _fixed_states(head.base.model, output))
 
 
 def _fixed_states(base: "torch.nn.Module", output: Any) -> "torch.nn.Module":

@@ -38,7 +38,10 @@ def test_a_head_opened_in_the_atlas_is_in_the_address_and_its_cell_is_told_exact
     middle = {"x": place["left"] + 2.5 * place["cell"], "y": place["top"] + 4.5 * place["cell"]}
     page.locator(".map-box").click(position=middle)
     expect(page.get_by_text("Layer 3, head 5: 4 pet looks at 2 love with 0.")).to_be_visible()
-    for reading, name in (("rollout", "3.0"), ("attention", "3.5")):  # after the map of all heads together, the head again
+    for reading, name in (
+        ("rollout", "3.0"),
+        ("attention", "3.5"),
+    ):  # after the map of all heads together, the head again
         page.get_by_role("radio", name=reading, exact=True).click()
         shown(page, name)
 

@@ -119,7 +119,11 @@ def differences(name: str, model_class: Any, sizes: Mapping[str, Any], folder: P
     built, stored = module_ledger(name, module), source_ledger(folder_source(name, folder), SETTINGS)
     saved = read_json(folder, "config.json")
     described = config_ledger(name, saved, task_of_class(name, saved, name))
-    differing = [f"{built.total:,} for {own:,}"] if (own := _own_count(module)) != built.total else []
+    differing = (
+        [f"{built.total:,} for {own:,}"]
+        if (own := sum(each.numel() for each in module.parameters())) != built.total
+        else []
+    )
     for source, ledger in (("header", stored), ("config", described)):
         if source == "config" and ledger.architecture != name:
             continue  # a class without a task cannot be built from a config alone
@@ -131,10 +135,6 @@ def differences(name: str, model_class: Any, sizes: Mapping[str, Any], folder: P
             if value != expected[face]
         ]
     return differing
-
-
-def _own_count(module: Any) -> int:
-    return sum(parameter.numel() for parameter in module.parameters())
 
 
 def _faces(ledger: Ledger, apart: bool) -> dict[str, Any]:

@@ -114,7 +114,8 @@ class Container:
         """Process id of the container's first process on this machine."""
         found = self.outer.pid
         while _namespace(found) == _namespace("self"):
-            children = [line for task in Path(f"/proc/{found}/task").iterdir() for line in _children(task)]
+            tasks = Path(f"/proc/{found}/task").glob("*/children")
+            children = [int(each) for task in tasks for each in task.read_text().split()]
             if not children:
                 raise AssertionError(f"The container has not started:\n{self.log()}")
             found = children[0]
@@ -196,10 +197,6 @@ def _namespace(process: int | str) -> str:
         return os.readlink(f"/proc/{process}/ns/pid")
     except OSError as error:
         raise AssertionError(f"Process {process} is gone.") from error
-
-
-def _children(task: Path) -> list[int]:
-    return [int(word) for word in (task / "children").read_text().split()]
 
 
 if __name__ == "__main__":

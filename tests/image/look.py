@@ -22,12 +22,13 @@ ARGUMENTS = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 WAIT_MS = 120_000
+OWN = "http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:"
 
 
 def look(page: Page, url: str, text: str) -> dict[str, object]:
     beyond: list[str] = []
     faults: list[str] = []
-    page.on("request", lambda request: beyond.append(request.url) if _outside(request.url) else None)
+    page.on("request", lambda request: None if request.url.startswith(OWN) else beyond.append(request.url))
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
     page.goto(url)
@@ -36,10 +37,6 @@ def look(page: Page, url: str, text: str) -> dict[str, object]:
     heading = page.locator("h1").first.inner_text()
     faults += page.locator("[data-testid=stException]").all_inner_texts()
     return {"url": url, "heading": heading, "beyond": beyond, "faults": faults}
-
-
-def _outside(url: str) -> bool:
-    return not url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:"))
 
 
 def main() -> None:

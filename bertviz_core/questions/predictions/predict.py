@@ -64,7 +64,8 @@ def predictions(opened: Opened, options: Options, texts: Sequence[TextAndPair]) 
     head = fitting_head(opened, options)
     top, masked = options.whole(TOP.key, MOST, FEW), positions(options)
     if head.task == "question-answering":
-        return [_answers(opened, head, text, pair, top) for text, pair in texts]
+        read_by = head, opened.tokenizer
+        return [_of_spans(opened, predicted_answers(*read_by, text, pair or "", top)) for text, pair in texts]
     read = [opened.tokens(text, pair) for text, pair in texts]
     if head.task == "token-classification":
         tagged = zip(tag_predictions(head, read), read, strict=True)
@@ -151,10 +152,6 @@ def _terms(opened: Opened, text: str, pair: str | None, top: int) -> Answer[Pred
     drawn["shared_spelled"] = opened.tokenizer.spelled(ledger.ids[:top].tolist())
     answer: Answer[Prediction] = answered(opened, ledger, (*first.notices, *second.notices), **drawn)
     return replace(answer, texts=(first.tokens.text, second.tokens.text))
-
-
-def _answers(opened: Opened, head: HeadModel, text: str, pair: str | None, top: int) -> Answer[Prediction]:
-    return _of_spans(opened, predicted_answers(head, opened.tokenizer, text, pair or "", top))
 
 
 def _of_spans(opened: Opened, prediction: AnswerPrediction) -> Answer[Any]:
