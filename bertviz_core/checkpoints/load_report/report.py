@@ -31,7 +31,7 @@ from bertviz_core.models.catalog import type_facts
 from bertviz_core.models.gliner import encoder_header
 from bertviz_core.models.local_files import adapter_notices, weights_folder
 from bertviz_core.models.safetensors.results import CheckpointHeader
-from bertviz_core.models.skeleton import BUILD_LOCK, TASKS, build_skeleton, quietly, task_of_class
+from bertviz_core.models.skeleton import BUILD_LOCK, ENCODER, TASKS, build_skeleton, quietly, task_of_class
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.components import COMPONENTS
 from bertviz_core.parameters.ledger import (
@@ -255,7 +255,8 @@ def report_of(
         folder: the folder with that file, of which only tied tensors that are stored twice are compared; None if it is
             not at hand.
     """
-    model = build_skeleton(name, config, task)
+    encoder_only = task == "base" and task_of_class(name, config, stored_class(config)) == ENCODER
+    model = build_skeleton(name, config, ENCODER if encoder_only else task)
     ledger = module_ledger(name, model, source="config")
     stored = {tensor.name: tensor.shape for tensor in header.tensors}
     with BUILD_LOCK, quietly():  # transformers' warnings about ties, which the report contains

@@ -205,6 +205,12 @@ HEAD_OF_PRETRAINING = {
 """Keys of bert-base-uncased outside its base model, with the newer names of LayerNorm."""
 
 
+def test_an_encoder_that_was_saved_alone_is_complete(tmp_path: Path) -> None:
+    transformers.T5EncoderModel(tiny_config("t5")).save_pretrained(tmp_path)
+    report = load_report(str(tmp_path), "base", FOLDERS)
+    assert (report.architecture, report.is_complete) == ("T5EncoderModel", True)
+
+
 def test_the_pretraining_checkpoint_of_bert_as_a_classifier(tmp_path: Path) -> None:
     tensors = saved(tmp_path, tiny_config("bert"), "pretraining")
     table = tensors["bert.embeddings.word_embeddings.weight"]

@@ -64,6 +64,8 @@ def report_code(report: LoadReport, source: ModelSource) -> str:
             "print(report.new, report.unused, report.mismatched)\n"
         )
     auto = base_class(source) if report.task == "base" else TASK_CLASSES[report.task]
+    if report.architecture.endswith("EncoderModel"):
+        auto = report.architecture
     labels = "" if report.num_labels is None else f"num_labels={report.num_labels}, "
     return (
         f"from transformers import {auto}\n\n"
