@@ -10,6 +10,7 @@ from itertools import takewhile
 from threading import Lock
 from time import thread_time
 from typing import Any
+from unittest.mock import patch
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
 from bertviz_core.isolation.config_trials import config_trial
@@ -292,3 +293,33 @@ def task_of_class(name: str, config: Mapping[str, Any], architecture: str) -> st
         if any(each.__name__ == architecture for each in classes_of(task_class(task), config_class)):
             return task
     return "base"
+
+
+def initial_deviations(name: str, config: Mapping[str, Any], architecture: str) -> Mapping[str, float]:
+    """Parameter -> standard deviation, of those that a class draws from a normal distribution of mean 0 and leaves so.
+
+    The calls of its initialiser are recorded on the meta device, where nothing is drawn.
+    """
+    calls: dict[int, tuple[Any, ...]] = {}
+
+    def recorder(kind: str) -> Callable[..., Any]:
+        def record(tensor: "torch.Tensor", *places: Any, **named: Any) -> "torch.Tensor":
+            values = {**dict(zip(("mean", "std"), places, strict=False)), **named}
+            calls[id(tensor)] = (kind, values.get("mean", 0.0), values.get("std", 1.0))
+            return tensor
+
+        return record
+
+    with suppress(Exception):  # a class may do anything; without its initialiser nothing is known
+        model = build_skeleton(name, config, task_of_class(name, config, architecture))
+        functions = sys.modules["transformers.initialization"]
+        kinds = [kind for kind in vars(functions) if kind.endswith("_") and not kind.startswith("_")]
+        with BUILD_LOCK, patch.multiple(functions, **{kind: recorder(kind) for kind in kinds}):
+            model.initialize_weights()
+        drawn = {
+            path: float(calls[id(weight)][2])
+            for path, weight in model.named_parameters(remove_duplicate=False)
+            if calls.get(id(weight), ())[:2] == ("normal_", 0.0)
+        }
+        return {**{path.removeprefix(f"{model.base_model_prefix}."): std for path, std in drawn.items()}, **drawn}
+    return {}

@@ -21,6 +21,7 @@ from bertviz_core.checkpoints.tensor_statistics import checkpoint_statistics, te
 from bertviz_core.checkpoints.values import Checkpoint, decoded, number_pieces, open_checkpoint, tensor_slices
 from bertviz_core.errors import CheckpointError, SupersededError
 from bertviz_core.models.catalog import bundled_folder
+from bertviz_core.models.skeleton import initial_deviations
 from bertviz_core.models.sources import folder_source, resolve
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import FAMILIES, save_tiny, tiny_config
@@ -212,6 +213,19 @@ def test_a_cut_off_initialiser_is_known(settings: Settings, tmp_path: Path) -> N
     names = {name for each in signs(tmp_path, settings) for name in each.tensors}
     weights = load_file(tmp_path / "model.safetensors")
     assert {name for name in weights if "norm" in name or "Wqkv" in name or "Wi" in name} <= names
+
+
+@pytest.mark.parametrize("model_type", ["t5", "gpt2", "xlm", "roformer", "modernbert"])
+def test_the_curve_of_new_values_is_what_the_class_draws(model_type: str) -> None:
+    torch.manual_seed(0)
+    model = AutoModel.from_config(tiny_config(model_type))
+    known = initial_deviations(model_type, model.config.to_dict(), type(model).__name__)
+    assert bool(known) == (model_type != "modernbert")  # which cuts its values off
+    assert not any("embed_positions" in name for name in known)  # sines in RoFormer
+    for name, deviation in known.items():
+        values = model.get_parameter(name).detach()
+        drawn = values[values != 0]  # padding has a row of zeros
+        assert abs(drawn.std() / deviation - 1) < 5 / (2 * drawn.numel()) ** 0.5, name
 
 
 def test_a_new_head_on_a_trained_model_is_told_and_nothing_else(

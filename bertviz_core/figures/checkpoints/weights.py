@@ -359,12 +359,6 @@ def first_matrix(statistics: CheckpointStatistics) -> str:
     return (matrices or statistics.tensors)[0].name
 
 
-def drawn_deviation(statistics: CheckpointStatistics, tensor: TensorStatistics) -> float | None:
-    """Return the standard deviation of a tensor's initialisation; None if there is none."""
-    matrix = len(tensor.shape) > 1 and not tensor.location.is_buffer
-    return statistics.standard_deviations[0] if matrix else None
-
-
 def drawn_range(tensor: TensorStatistics, deviation: float | None) -> tuple[float, float]:
     """Return the range of a histogram: six standard deviations around the mean, cut after the last value or curve."""
     spread = SHOWN_SPREADS * tensor.std

@@ -29,14 +29,10 @@ from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, rounded
 from bertviz_core.errors import BertvizError, Named, Progress, TextError
 from bertviz_core.figures.checkpoints.comparison import LAYER_MEASURES, most_changed
 from bertviz_core.figures.checkpoints.load_report import UPDATE_MEASURES, update_numbers
-from bertviz_core.figures.checkpoints.weights import (
-    STATISTICS,
-    drawn_deviation,
-    drawn_range,
-    first_matrix,
-    statistic_numbers,
-)
+from bertviz_core.figures.checkpoints.weights import STATISTICS, drawn_range, first_matrix, statistic_numbers
 from bertviz_core.models.loading import LoadedModel
+from bertviz_core.models.local_files import saved_class
+from bertviz_core.models.skeleton import initial_deviations
 from bertviz_core.parameters.adapters.results import AdapterUpdates
 from bertviz_core.parameters.adapters.updates import adapter_updates as measured_updates
 from bertviz_core.predictions.probing.reading import MAX_TEXTS, example_set
@@ -141,7 +137,11 @@ def tensor_values(opened: Opened, options: Options) -> Answer[Histogram]:
     tensor = by_name[_tensor_name(options, TENSOR, list(by_name), first_matrix(statistics))]
     if not tensor.finite:
         raise TextError(f"No value of {escape_controls(tensor.name)!r} is finite, so there is no histogram of it.")
-    deviation = drawn_deviation(statistics, tensor)
+    named = saved_class(checkpoint.config)
+    known = opened.get_or_compute(
+        (__name__, "initial"), lambda: initial_deviations(checkpoint.name, checkpoint.config, named)
+    )
+    deviation = known.get(tensor.location.module_name)
     values = tensor_histogram(tensor_slices(checkpoint)[tensor.name], *drawn_range(tensor, deviation))
     drawn = {"initial_deviation": deviation, "tensor": tensor, "model_name": opened.source.name}
     return answered(opened, values, histogram=values, **drawn)

@@ -158,8 +158,9 @@ WEIGHTS = (
 HISTOGRAM = (
     f"The bars count the tensor's values in {BINS} bins of equal width, within six standard deviations of the mean; "
     "where the dashed curve is wider, as far as three of its own. That curve is what as many numbers would make, drawn "
-    "new from a normal distribution with mean 0 and the standard deviation that the config names; where it is higher "
-    "than the picture it is cut off at the top. Training mostly widens the spread and makes the tails heavier."
+    "new as the model's class initialises this tensor; it is left out where that is not from a normal distribution "
+    "with mean 0. Where it is higher than the picture it is cut off at the top. Training "
+    "mostly widens the spread and makes the tails heavier."
 )
 COMPARE = (
     "The relative change of a tensor is `||W2 - W1|| / ||W1||`, the Frobenius norm of the difference over that of the "
