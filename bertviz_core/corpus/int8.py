@@ -11,6 +11,7 @@ from jaxtyping import Float
 from bertviz_core.corpus.exact_search import exact_units
 from bertviz_core.corpus.results import Int8Receipt
 from bertviz_core.errors import CorpusError
+from bertviz_core.hidden_states.results import entry_name
 from bertviz_core.lazy_imports import optional, torch
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.sentences.encoding import plan_layer, tokenized
@@ -97,7 +98,7 @@ def int8_model(loaded: LoadedModel, tokenizer: TextTokenizer, plan: SentencePlan
     if plan.pooling in ("pooler", *SPARSE_POOLINGS) or plan_layer(loaded, plan) < loaded.num_hidden_layers:
         raise CorpusError(
             f"A run in int8 gives the last hidden states alone, and the vectors of {quoted(loaded.name)} are made of "
-            f"others ({plan.pooling} of hidden state {plan_layer(loaded, plan)}); {INSTEAD}."
+            f"others ({plan.pooling} of {entry_name(plan_layer(loaded, plan))}); {INSTEAD}."
         )
     (rows,) = tokenized(tokenizer, EXAMPLES, plan)
     return Int8Model(loaded, model_inputs(loaded, rows))

@@ -11,6 +11,11 @@ def state_name(entry: int) -> str:
     return "embeddings" if entry == 0 else f"after layer {entry - 1}"
 
 
+def entry_name(entry: int) -> str:
+    """Number and name of an entry: "entry 6 of the hidden states, after layer 5"."""
+    return f"entry {entry} of the hidden states, {state_name(entry)}"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class OutlierDimensions:
     """Dimensions with outlying values in many tokens."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from bertviz_core.figures.base.axes import MEASURE_WORDS
 from bertviz_core.figures.sentences.background import background_frame, summary_words
+from bertviz_core.hidden_states.results import entry_name
 from bertviz_core.questions.tables.lines import Faces, cell_text, fields, table
 from bertviz_core.questions.tables.texts import SIMILARITY
 from bertviz_core.questions.tables.two_models.sentences import COMPARED_SENTENCES
@@ -31,7 +32,7 @@ def summary_json(background: Background) -> dict[str, Any]:
 
 
 def _title(background: Background) -> str:
-    recipe = f"{background.pooling} of layer {background.layer}"
+    recipe = f"{background.pooling} of {entry_name(background.layer)}"
     return escape_controls(f"{background.model}: {MEASURE_WORDS[background.measure]} of sentence vectors ({recipe})")
 
 

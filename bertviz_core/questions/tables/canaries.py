@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from bertviz_core.hidden_states.results import entry_name
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import Faces, every, fields, printable_token, table
 from bertviz_core.sentences.analysis.canary.results import Canary, CanaryCheck, Cause, FileKind
@@ -34,7 +35,7 @@ def _canary_lines(canary: Canary) -> list[str]:
     recipe = canary.recipe
     return [
         escape_controls(f"{canary.model}: {_size(len(canary.texts), canary.dimensions)}"),
-        f"{recipe.pooling} of hidden state {recipe.layer}, {'' if recipe.normalized else 'not '}normalised",
+        f"{recipe.pooling} of {entry_name(recipe.layer)}, {'' if recipe.normalized else 'not '}normalised",
         "",
         *table([(each.kind, each.name, each.sha256) for each in canary.files], ("decides", "file", "SHA-256"), "lll"),
         "",

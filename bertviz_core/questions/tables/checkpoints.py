@@ -19,6 +19,7 @@ from bertviz_core.checkpoints.tables import (
     values_text,
 )
 from bertviz_core.figures.checkpoints.weights import mebibytes
+from bertviz_core.hidden_states.results import state_name
 from bertviz_core.parameters.adapters.results import AdapterUpdates
 from bertviz_core.questions.tables.lines import Columns, Faces, every, fields, grid, printable_name, table
 from bertviz_core.text import counted, decimals, digits, escape_controls
@@ -86,8 +87,8 @@ CHECKPOINTS: Faces[CheckpointComparison] = Faces(
 def _behaviour_lines(behaviours: Behaviour) -> list[str]:
     lines = []
     if behaviours.cosines is not None:
-        cosines = [(str(layer), row.mean(), row.min()) for layer, row in enumerate(behaviours.cosines)]
-        lines += ["Cosine of hidden states, over the tokens", *table(cosines, ("layer", "mean", "least"), "rrr"), ""]
+        cosines = [(state_name(entry), row.mean(), row.min()) for entry, row in enumerate(behaviours.cosines)]
+        lines += ["Cosine of hidden states, over the tokens", *table(cosines, ("state", "mean", "least"), "lrr"), ""]
     if behaviours.divergences is not None:
         layers, heads = map(range, behaviours.divergences.shape)
         lines += ["Jensen-Shannon divergence of attention in nats, layer by head"]

@@ -13,7 +13,7 @@ from bertviz_core.corpus.int8 import agreement
 from bertviz_core.corpus.results import CorpusHits
 from bertviz_core.figures.base.axes import MEASURE_WORDS
 from bertviz_core.heads.results import BLOCKS, HeadProjections
-from bertviz_core.hidden_states.results import PoolerCheck, state_name
+from bertviz_core.hidden_states.results import PoolerCheck, entry_name, state_name
 from bertviz_core.journey.results import Journey
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import Faces, aligned, every, fields, number_cell, printable_token, table
@@ -86,13 +86,13 @@ def attention_faces(trace: Trace) -> Faces[AttentionMap]:
             )
         ]
         heading = ("", "word" if head_map.options.words else "token", "attends most to", *[""] * (count - 1))
-        sums = "; every row sums to 1" if np.isfinite(weights).all() else ""
-        return [
+        title = (
             f"{trace.model}: attention of layer {head_map.layer} of 0 to {trace.num_hidden_layers - 1}, "
-            f"head {head_map.head} of 0 to {trace.num_attention_heads - 1}, shape {weights.shape}{sums}",
-            "",
-            *aligned([heading, *rows], "rl" + "l" * count),
-        ]
+            f"head {head_map.head} of 0 to {trace.num_attention_heads - 1}, shape {weights.shape}"
+        )
+        if not np.isfinite(weights).all():
+            return [f"{title}; its weights hold NaN, so no key is named as the strongest"]
+        return [f"{title}; every row sums to 1", "", *aligned([heading, *rows], "rl" + "l" * count)]
 
     def keys(head_map: AttentionMap) -> dict[str, Any]:
         words = head_map.options.words
@@ -207,8 +207,8 @@ def _similarity_lines(vectors: SentenceVectors) -> list[str]:
         for number, text, row in zip(numbers, vectors.sentences, _similarities(vectors).tolist(), strict=True)
     ]
     return [
-        f"{vectors.model}: {MEASURE_WORDS[vectors.measure]} of sentence vectors ({vectors.pooling} of layer "
-        f"{vectors.layer}, {vectors.dimensions} dimensions{prompt})",
+        f"{vectors.model}: {MEASURE_WORDS[vectors.measure]} of sentence vectors ({vectors.pooling} of "
+        f"{entry_name(vectors.layer)}, {vectors.dimensions} dimensions{prompt})",
         "",
         *aligned([("", "sentence", *numbers), *rows], "rl" + "r" * len(numbers)),
     ]
@@ -241,7 +241,7 @@ def _corpus_lines(corpus: Corpus) -> list[str]:
     facts: Mapping[str, str] = {
         "rows": f"{manifest.rows:,} in {counted(manifest.shards, 'shard')}",
         "vectors": f"{manifest.dimensions:,} numbers in {manifest.vector_dtype}, "
-        f"{manifest.pooling} of layer {manifest.layer}{', normalised' if manifest.normalized else ''}",
+        f"{manifest.pooling} of {entry_name(manifest.layer)}{', normalised' if manifest.normalized else ''}",
         "model": f"{printable_token(manifest.model)} ({printable_token(manifest.revision)})",
         "weights": f"SHA-256 {manifest.weights_sha256}",
         "run in": f"int8: {agreement(manifest.int8)}" if manifest.int8 else manifest.run_dtype,
