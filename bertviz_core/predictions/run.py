@@ -29,6 +29,7 @@ from bertviz_core.models.rerankers import OF_HEAD, OF_TOKENS, OF_VECTORS, answer
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.skeleton import (
     BUILD_LOCK,
+    ENCODER,
     build_skeleton,
     classes_of,
     knows,
@@ -110,24 +111,41 @@ def stored_tasks(source: ModelSource) -> tuple[str, ...]:
         return tasks
     if not named:
         what = f"The config of {source.name!r} does not say which task head it has (it names no architectures)"
-    elif named in _class_names("base", config):
+    elif _is_base(named, config):
         what = f"{source.name!r} holds a base model ({named}) and no task head, so it predicts nothing"
     else:
-        what = f"{source.name!r}: Inside BERT cannot show what {escape_controls(str(named)[:60])} predicts"
+        what = f"{source.name!r} {head_lack(source)}"
     raise UnsupportedModelError(f"{what}; {_heads_in_file(source)}")
+
+
+def head_lack(source: ModelSource) -> str:
+    """What a checkpoint without a head that can be shown has, as the predicate of a sentence."""
+    named, config = saved_class(source.config), model_config(source.name, source.config)
+    if not named or _is_base(named, config):
+        return "has no task head"
+    of_words = named in (*_class_names(CAUSAL, config), *_class_names("seq2seq-lm", config))
+    kind = "language-model head" if of_words else "head"
+    return f"has a {kind} ({escape_controls(named[:60])}), whose predictions are not shown here"
+
+
+def _is_base(named: str, config: Any) -> bool:
+    return named in (*_class_names("base", config), *_class_names(ENCODER, config))
 
 
 def _heads_in_file(source: ModelSource) -> str:
     """Which tasks the tensors of a file fit, as the end of a sentence."""
     stored: set[str] = set()
-    with suppress(BertvizError):  # the weights are elsewhere, or damaged
+    try:
         folder = source.folder if source.adapter is None else None
         stored = {tensor.name for tensor in read_header(folder).tensors} if folder is not None else set()
+    except BertvizError as error:
+        if source.has_weights:  # and not elsewhere
+            return str(error)
     if not stored:
         return f"name a task that its file holds a task head for, one of {', '.join(PREDICTED)}."
     fitting = {task: names for task in PREDICTED if (names := _head_tensors(source, task)) and stored >= set(names)}
     if not fitting:
-        return "and its file holds no task head that can be shown; open a checkpoint that was saved with one."
+        return f"open a checkpoint that was saved with a task head for one of {', '.join(PREDICTED)}."
     tensors = list(dict.fromkeys(name for each in fitting.values() for name in each))
     more = ", ..." if len(tensors) > SHOWN else ""
     return (

@@ -22,7 +22,7 @@ from bertviz_core.models.catalog import OFFERED
 from bertviz_core.predictions.classes import output_scoring, surest_tag, token_classes
 from bertviz_core.predictions.probing.results import Probe
 from bertviz_core.predictions.results import ClassPrediction
-from bertviz_core.predictions.run import HeadModel, stored_tasks
+from bertviz_core.predictions.run import HeadModel, head_lack, stored_tasks
 from bertviz_core.questions.interventions.targets import MEASURE, TARGET
 from bertviz_core.questions.interventions.targets import TARGET as TARGET_PARAM
 from bertviz_core.questions.parameters import Options
@@ -423,7 +423,7 @@ def _offered(name: str, alone: bool, of_list: bool) -> _Offered:
         raise
     except UnsupportedModelError:
         tasks, reason = (), f"{escape_markdown(name)} has no head for it"
-        own = f"{escape_markdown(name)} has no task head"
+        own = escape_markdown(f"{name} {head_lack(source(name))}")
     except CheckpointError:
         tasks, reason = (), f"the head of {escape_markdown(name)} is not whole in its file"
         own = f"The task head of {escape_markdown(name)} is not whole in its file"

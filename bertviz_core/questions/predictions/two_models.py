@@ -14,7 +14,7 @@ from bertviz_core.predictions.probing.reading import config_classes, example_set
 from bertviz_core.predictions.probing.results import AnswerComparison, SlicedAnswers, TextPredictions
 from bertviz_core.predictions.probing.table import COLUMN, LENGTH, check_division, sliced_answers, text_predictions
 from bertviz_core.predictions.results import PredictionComparison
-from bertviz_core.predictions.run import stored_task, stored_tasks
+from bertviz_core.predictions.run import head_lack, stored_task, stored_tasks
 from bertviz_core.predictions.two_models import (
     SEARCHED_ANSWERS,
     compared_classes,
@@ -60,7 +60,8 @@ def compared_task(opened: Opened, second: Opened, options: Options) -> str:
     try:
         tasks = stored_tasks(second.source)
     except UnsupportedModelError as error:
-        what = f"{second.name!r} has no task head, so its predictions are not compared with those of {opened.name!r}"
+        lack = head_lack(second.source)
+        what = f"{second.name!r} {lack}, so its predictions are not compared with those of {opened.name!r}"
         raise UnsupportedModelError(f"{what}; {PROBES_OF_BOTH}: ", Named("probabilities_from"), "=probe.") from error
     if task not in tasks:
         heads = " and ".join(TASKS[each] for each in tasks)

@@ -35,7 +35,7 @@ from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.models.catalog import PREDICTS
 from bertviz_core.predictions.classes import is_number
 from bertviz_core.predictions.masked_lm import TRAINED, mask_id
-from bertviz_core.predictions.run import PREDICTED, stored_tasks, word_count
+from bertviz_core.predictions.run import PREDICTED, head_lack, stored_tasks, word_count
 from bertviz_core.questions.models.checkpoints import OTHER
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param
@@ -105,7 +105,8 @@ def whole_heads(opened: Opened) -> Heads:
     try:
         tasks = stored_tasks(opened.source)
     except UnsupportedModelError as error:
-        return Heads((), "no task head", refusal=str(error).partition(";")[0] + ".")
+        lack = head_lack(opened.source).removeprefix("has ")
+        return Heads((), lack, refusal=str(error).partition(";")[0] + ".")
     try:
         head = opened.head(tasks[0])
     except MissingFilesError:
