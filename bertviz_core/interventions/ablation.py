@@ -24,10 +24,13 @@ from bertviz_core.interventions.results import (
 from bertviz_core.interventions.runs import NUMBER_NBYTES, InterventionRuns, chosen, states_nbytes
 from bertviz_core.interventions.targets import Target
 from bertviz_core.lazy_imports import torch
+from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.settings import MAX_BATCH_BYTES, MAX_GRADIENT_BYTES
 from bertviz_core.text import counted
 from bertviz_core.trace.run import RUN_LOCK
+
+SAME_LAYERS = "All layers share their weights, so the model is the same whichever whole layer is taken away."
 
 
 def ablation_effects(
@@ -51,6 +54,9 @@ def ablation_effects(
     runs = InterventionRuns(target, max_batch_bytes)
 
     def found(heads: Any, feed_forward: Any, layers: Any) -> AblationEffects:
+        whole = layers if runs.parts.layers else None
+        alike = whole is not None and len(whole) > 1 and np.allclose(whole, whole[0], rtol=1e-4)
+        shares = (SAME_LAYERS,) if alike and family(target.loaded.model_type).shared_layers else ()
         return AblationEffects(
             model=target.loaded.name,
             target=target.name,
@@ -61,11 +67,11 @@ def ablation_effects(
             clean=runs.clean,
             heads=heads,
             feed_forward=feed_forward if runs.parts.feed_forward else None,
-            layers=layers if runs.parts.layers else None,
+            layers=whole,
             reference="" if means is None else reference_phrase(means),
             shared=runs.shares,
             seconds=perf_counter() - started,
-            notices=target.notices,
+            notices=(*target.notices, *shares),
         )
 
     if kind == "gradient":

@@ -11,7 +11,7 @@ import torch
 
 from bertviz_core.errors import SupersededError, TextError
 from bertviz_core.figures.interventions.effects import effect_columns
-from bertviz_core.interventions.ablation import ablation_effects, all_effects, compared, effect_spread
+from bertviz_core.interventions.ablation import SAME_LAYERS, ablation_effects, all_effects, compared, effect_spread
 from bertviz_core.interventions.hooks import Gated, head_gates, mean_activations, reference_texts
 from bertviz_core.interventions.results import EffectComparison
 from bertviz_core.interventions.runs import InterventionRuns
@@ -178,3 +178,13 @@ def test_no_head_carries_a_number_that_none_changes_by_half(clean: float, carrie
     moved = " to ".join(f"{value:.3f}".replace("-", "−") for value in (clean, clean - 2.5))
     assert f"layer 1, head 0, moves it from {moved}" in words
     assert words.endswith("Of whole layers, that of layer 2 changes it most: −3.000.")
+
+
+def test_equal_effects_are_told_as_equal() -> None:
+    effects = ablation_effects(tiny_target("albert"))
+    assert "Of whole layers, each changes it alike: " in largest_effects(effects)
+    assert effects.notices[-1] == SAME_LAYERS
+    layers, heads = np.array([0.5, 3.0, -3.0]), np.ones((LAYERS, HEADS), dtype=np.float32)
+    words = largest_effects(replace(effects, heads=heads, layers=layers.astype(np.float32)))
+    assert "that of layer 1 (and 1 other) changes it most" in words
+    assert "head 0 (and " in words

@@ -7,22 +7,25 @@ from bertviz_core.figures.interventions.effects import KIND_WORDS
 from bertviz_core.interventions.results import AblationEffects
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.questions.tables.lines import Faces, aligned, fields, grid
-from bertviz_core.text import decimals, measured
+from bertviz_core.text import decimals, measured, tied
 
 
 def largest_effects(effects: AblationEffects) -> str:
     """The part of each kind that changes the target most by what is done to it, and whether a head does by half."""
-    layer, head, most = effects.ranked()[0]
-    clean = effects.clean
-    changes = f"layer {layer}, head {head}, moves it from {decimals(clean, 3)} to {decimals(clean + most, 3)}"
-    words = f"of single heads {changes}, more than any other head."
+    ranked = effects.ranked()
+    layer, head, most = ranked[0]
+    clean, others = effects.clean, tied(round(abs(effect), 3) for _, _, effect in ranked)
+    changes = f"layer {layer}, head {head}{others}, moves it from {decimals(clean, 3)} to {decimals(clean + most, 3)}"
+    words = f"of single heads {changes}{'' if others else ', more than any other head'}."
     if abs(most) < abs(clean) / 2:
         words = f"no single head carries the {effects.title}, since none changes it by half: the largest, {changes}."
     words = f"Each part {KIND_WORDS[effects.kind]}: {words}"
     for name, values in (("feed-forward blocks", effects.feed_forward), ("whole layers", effects.layers)):
         if values is not None and not np.isnan(values).all():
-            at = int(np.nanargmax(np.abs(values)))
-            words += f" Of {name}, that of layer {at} changes it most: {decimals(float(values[at]), 3)}."
+            at, shown = int(np.nanargmax(np.abs(values))), [decimals(value, 3) for value in values.tolist()]
+            which = f"that of layer {at}{tied(np.abs(values).round(3).tolist())} changes it most"
+            which = "each changes it alike" if len(values) > 1 and len(set(shown)) == 1 else which
+            words += f" Of {name}, {which}: {shown[at]}."
     return words
 
 
