@@ -90,6 +90,8 @@ BOUNDARY_TOKENS = ("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id
 
 
 PADDED = "Each text is padded to {1:,} tokens, which {0} attends to as to any token: so it was trained."
+MAX_IDS = 5
+"""Maximum number of ids named in a notice."""
 PADDING_ROW = "padding row"
 """Label of a row of the embedding table beyond the vocabulary."""
 
@@ -120,6 +122,8 @@ class TextTokenizer:
     """Finds how a reranker has query and text joined; None where the tokenizer joins two texts."""
     pads: bool = False
     """Whether every text is padded to the maximum number of tokens."""
+    rows: int | None = None
+    """Number of rows of the model's word table by its config; None if unknown."""
 
     @property
     def pair_template(self) -> PairTemplate | None:
@@ -473,6 +477,13 @@ def _notices(
         if count:
             cut = f"{counted(count, 'token')} cut off at the {tokenizer.cut_side} of {what}"
             notices.append(f"{cut}: {tokenizer.limit.reason}.")
+    if tokenizer.rows and (beyond := sorted({each for each in encoded["input_ids"] if each >= tokenizer.rows})):
+        ids = ", ".join(map(str, beyond[:MAX_IDS])) + (", ..." if len(beyond) > MAX_IDS else "")
+        notices.append(
+            f"The word table has {tokenizer.rows:,} rows by the config (ids to {tokenizer.rows - 1}) and none for "
+            f"{'the id' if len(beyond) == 1 else 'the ids'} {ids}, so the model cannot read this text: its tokenizer "
+            "belongs to another model, or tokens were added without resizing the model."
+        )
     content = int((~special).sum())
     if not content:
         notices.append("The text has no token of its own: the model reads only what the tokenizer adds.")
@@ -521,4 +532,5 @@ def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
         room=room,
         find_template=template_finder(source, settings, dict(backend.special_tokens_map)),
         pads=pads,
+        rows=getattr(config, "vocab_size", None) if source.adapter is None else None,  # an adapter may add rows
     )

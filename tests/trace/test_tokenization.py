@@ -173,6 +173,12 @@ def test_only_unknown_pieces_are_run_with_a_notice(text: str) -> None:
     assert "none known to the vocabulary" in tokens.notices[0]
 
 
+def test_ids_without_a_row_of_the_word_table_are_told() -> None:
+    tokens = tokenize(replace(tiny(), rows=8), TEXT)
+    beyond = sorted({token for token in tokens.input_ids.tolist() if token >= 8})
+    assert f"none for the ids {beyond[0]}, " in tokens.notices[0]
+
+
 def test_special_tokens_written_in_the_text_are_special() -> None:
     tokens = tokenize(tiny(), "my [MASK] [SEP] pet")
     assert tokens.tokens == ("[CLS]", "my", "[MASK]", "[SEP]", "pet", "[SEP]")
