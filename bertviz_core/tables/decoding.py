@@ -16,6 +16,12 @@ BYTE_ORDER_MARKS = (
 """Byte-order marks and their encodings; one of UTF-32 starts like one of UTF-16, and so is looked for first."""
 
 
+ZIP = b"PK\x03\x04"
+BINARY_BEGINNINGS = (ZIP, b"%PDF-", b"\x89PNG", b"\xd0\xcf\x11\xe0")
+"""Beginnings of formats that are no text: ZIP (docx, xlsx, odt), PDF, PNG, old formats of Microsoft Office."""
+CONTROL_BYTES = bytes({*range(1, 32)} - {*b"\t\n\f\r\v\x1b"})
+"""Control characters with which no text begins."""
+MAX_MAGIC_NBYTES = 16
 MAX_FILE_NBYTES = 200 * 1024**2
 """Maximum size of a file in bytes."""
 
@@ -53,8 +59,20 @@ def shown_encoding(encoding: str) -> str:
     return encoding.upper().removesuffix("-LE").removesuffix("-BE")
 
 
+def binary_file_message(name: str, beginning: bytes) -> str:
+    """Why a file with such a beginning is no text, and what to do; "" if it may be one."""
+    mark, _ = byte_order_mark(beginning)
+    start = b"" if mark else beginning.partition(b"\0")[0]  # a zero byte may be of UTF-16 without a mark
+    if not start.startswith(BINARY_BEGINNINGS) and start == start.translate(None, CONTROL_BYTES):
+        return ""
+    office = ", such as a document or spreadsheet of an office program" if start.startswith(ZIP) else ""
+    return f"{quoted(name)} is a binary file{office}, not a text; save what is in it as CSV or as plain text in UTF-8."
+
+
 def decoded(name: str, raw: bytes) -> str:
     """Decode a file and remove its byte-order mark."""
+    if message := binary_file_message(name, raw[:MAX_MAGIC_NBYTES]):
+        raise TextError(message)
     _, encoding = byte_order_mark(raw)
     try:
         text = raw.decode(encoding).removeprefix("\ufeff")

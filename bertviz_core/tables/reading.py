@@ -78,11 +78,12 @@ def read_table(name: str, raw: bytes, limits: ReadLimits, column: str | None) ->
     notices: list[str] = []
     ending = PurePath(name).suffix.lower()
     if ending not in (*ENDINGS, *DELIMITERS, *JSON):
+        text = decoded(name, raw)
         if column is not None:
             has = "is read line by line, so it has no columns; give a table with them (CSV, TSV, JSON lines or Parquet)"
             raise TextError(f"{quoted(name)} {has}, or leave out the column {quoted(column)}.")
         # splitlines would also split at characters that may be part of a sentence, such as U+2028.
-        lines = Cells.of(decoded(name, raw).replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+        lines = Cells.of(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
         return _sentence_table(name, cell_texts(lines, None, notices), None, None, limits, notices)
 
     def check_count(rows: int) -> None:
@@ -112,6 +113,8 @@ def _sentence_table(
     beginnings = [text[: limits.characters] for text in texts]
     rows = [row for row, code in enumerate(cells.codes) if not blanks[code]]
     _check_count(name, len(rows), limits.sentences, limits)
+    if not len(cells.codes) and table is not None:
+        raise TextError(f"{quoted(name)} has no rows below its header, so there is no text to read.")
     if not rows:
         raise TextError(f"{quoted(name)} has no sentence: every line is blank. Write one sentence per line.")
     # The empty line after a final line break does not count.

@@ -19,7 +19,14 @@ from pyarrow import json as arrow_json
 from bertviz_core.errors import CorpusError, TextError
 from bertviz_core.tables.cells import Cells, Value
 from bertviz_core.tables.columns import ANSWERS, check_columns, namesakes, unique_names
-from bertviz_core.tables.decoding import MAX_FILE_NBYTES, byte_order_mark, shown_encoding, zero_byte_message
+from bertviz_core.tables.decoding import (
+    MAX_FILE_NBYTES,
+    MAX_MAGIC_NBYTES,
+    binary_file_message,
+    byte_order_mark,
+    shown_encoding,
+    zero_byte_message,
+)
 from bertviz_core.tables.inputs import InputPlace
 from bertviz_core.text import counted, first_line, quoted
 
@@ -248,7 +255,6 @@ def _object(name: str, where: str, row: object) -> dict[str, Any]:
 
 
 UTF8 = "utf-8"
-MAX_MARK_NBYTES = 4
 LINE_PART = 1024**2
 """Maximum length of a part of a line that is read at once: a file may have carriage returns alone as line ends."""
 MAX_RECORD_NBYTES = 64 * 1024**2
@@ -366,7 +372,10 @@ class LineFiles:
     def _first(self, file: InputPlace, handle: Any) -> tuple[int, str]:
         """Position of the first record, after a byte-order mark and the row of names, and the encoding of the file."""
         handle.seek(0)
-        mark, encoding = byte_order_mark(handle.read(MAX_MARK_NBYTES))
+        beginning = handle.read(MAX_MAGIC_NBYTES)
+        if message := binary_file_message(file.path, beginning):
+            raise CorpusError(message)
+        mark, encoding = byte_order_mark(beginning)
         start = len(mark)
         if self._delimiter is None:
             return start, encoding

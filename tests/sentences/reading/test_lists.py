@@ -210,6 +210,8 @@ def test_values_that_are_no_cells_of_a_table_are_left_out() -> None:
         ("list.txt", b" \n\t\n", None, ("no sentence",)),
         ("list.txt", b"fine\ncaf\xe9\n", None, ("0xE9", "position 8", "line 2", "UTF-8")),
         ("list.csv", b"\xff\xfea\x00\x00", None, ("UTF-16",)),
+        ("list.csv", b"PK\x03\x04\x14 text", None, ("is a binary file", "save what is in it as CSV")),
+        ("list.csv", b"text,label\n", None, ("no rows below its header",)),
         ("list.txt", "no mark".encode("utf-16-le"), None, ("zero byte", "UTF-16")),
         ("list.csv", b"\xef\xbb\xbftext\n\xff", None, ("0xFF", "position 8", "line 2")),
         ("list.jsonl", b'{"text": "a"}\n{"text": "b\\u0000"}', None, ("Row 2", "'text'", "zero character")),
