@@ -198,7 +198,8 @@ def _cause(config: Mapping[str, Any], whole: "transformers.PreTrainedModel") -> 
             "transformers has other tensors than that code; look for a copy of the model that is converted to "
             "transformers."
         )
-    return "Check num_hidden_layers and model_type in config.json, and the load report."
+    layers = whole.config.attribute_map.get("num_hidden_layers", "num_hidden_layers")  # as this family writes it
+    return f"Check {layers} and model_type in config.json, and the load report."
 
 
 def unread_sizes(config: "transformers.PreTrainedConfig") -> str:
