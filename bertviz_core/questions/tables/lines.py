@@ -9,7 +9,7 @@ from typing import Any, Generic, SupportsFloat, TypeVar
 import orjson
 
 from bertviz_core.lazy_imports import pandas as pd
-from bertviz_core.text import escape_controls, shortened
+from bertviz_core.text import decimals, escape_controls, shortened
 
 T = TypeVar("T")
 MAX_TOKEN_CHARACTERS = 40
@@ -55,7 +55,7 @@ def cell_text(value: Any) -> str:
         return printable_token(value)
     if isinstance(value, Integral):
         return f"{value:,}"
-    return number_cell(value) if isinstance(value, Real) else "" if value is None else str(value)
+    return decimals(float(value)) if isinstance(value, Real) else "" if value is None else str(value)
 
 
 def table(

@@ -34,7 +34,7 @@ from bertviz_core.predictions.results import (
 from bertviz_core.predictions.tables import answer_rows
 from bertviz_core.questions.question import Answer
 from bertviz_core.questions.tables.lines import Faces, every, fields, grid, number_cell, printable_token, records, table
-from bertviz_core.text import counted, escape_controls, shortened, tied
+from bertviz_core.text import counted, decimals, escape_controls, shortened, tied
 
 ENTITY = ("label", "start", "end", "text", "score", "sequence")
 """Fields of an entity; sequence is 0 for the text and 1 for its pair."""
@@ -108,7 +108,7 @@ def _word(row: Mapping[str, Any]) -> str:
 
 
 def _best_words(top: Sequence[Mapping[str, Any]]) -> str:
-    return ", ".join(f"{printable_token(each['token'])} {each['probability']:.3f}" for each in top)
+    return ", ".join(f"{printable_token(each['token'])} {decimals(each['probability'], 3)}" for each in top)
 
 
 MASKED_WORDS: Faces[Answer[WordPrediction]] = Faces(
@@ -120,7 +120,7 @@ MASKED_WORDS: Faces[Answer[WordPrediction]] = Faces(
         "position": ("position", str),
         "token": _word,
         "rank": "rank",
-        "p": ("log_probability", lambda log: "" if log is None else f"{np.exp(log):.3f}"),
+        "p": ("log_probability", lambda log: "" if log is None else decimals(float(np.exp(log)), 3)),
         "best words": ("top", _best_words),
     },
     align="rlrrl",
