@@ -83,7 +83,7 @@ def test_what_the_cells_count_is_told_from_answers_and_suspects() -> None:
     assert "For 1 text another class is the most probable one" in words
     assert suspects(probabilities, gold, joint, "another class", "self-confidence").tolist() == [0]
     assert "Its answers, the most probable classes, agree with 75.0% of the labels" in words
-    assert "For 1 text this is not the most probable class. Of those, 1 text with the most probable class" in words
+    assert "For 1 text this is not the most probable class. It is counted off the diagonal although the label" in words
     assert "The cells leave out 1 text below the threshold of every class." in words
 
 

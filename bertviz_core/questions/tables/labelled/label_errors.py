@@ -51,7 +51,10 @@ def estimate_words(result: LabelErrors) -> str:
             f"the texts with its label. For {counted(int(other.sum()), 'text')} this is not the most probable class."
         )
         if spared:
-            sentence += f" Of those, {counted(spared, 'text')} with the most probable class as label, so not suspect."
+            who = "It is" if other.sum() == 1 else f"{spared:,} of them {'is' if spared == 1 else 'are'}"
+            sentence += (
+                f" {who} counted off the diagonal although the label is the most probable class, so not suspect."
+            )
     if left := result.uncounted:
         sentence += f" The cells leave out {counted(left, 'text')} below the threshold of every class."
     return sentence
