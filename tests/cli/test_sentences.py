@@ -89,10 +89,8 @@ def test_pooling_and_layer_can_be_chosen(command: Command) -> None:
     found = json.loads(command("similarity", MODEL, *SENTENCES, "--pooling", "cls", "--layer", "2", "--json").stdout)
     assert (found["pooling"], found["layer"]) == ("cls", 2)
     table = command("similarity", MODEL, *SENTENCES[:2], "--pooling", "pooler").stdout.splitlines()
-    assert (
-        table[0]
-        == f"{MODEL}: cosine of sentence vectors (pooler of entry 6 of the hidden states, after layer 5, 384 dimensions)"
-    )
+    pooled = "pooler of entry 6 of the hidden states, after layer 5"
+    assert table[0] == f"{MODEL}: cosine of sentence vectors ({pooled}, 384 dimensions)"
     assert len(table) == 5
 
 
