@@ -312,9 +312,9 @@ def initial_deviations(name: str, config: Mapping[str, Any], architecture: str) 
 
     with suppress(Exception):  # a class may do anything; without its initialiser nothing is known
         model = build_skeleton(name, config, task_of_class(name, config, architecture))
-        functions = sys.modules["transformers.initialization"]
-        kinds = [kind for kind in vars(functions) if kind.endswith("_") and not kind.startswith("_")]
-        with BUILD_LOCK, patch.multiple(functions, **{kind: recorder(kind) for kind in kinds}):
+        init = sys.modules["transformers.initialization"]
+        functions = {kind: recorder(kind) for kind in vars(init) if kind.endswith("_") and not kind.startswith("_")}
+        with BUILD_LOCK, patch.multiple(init, **functions):
             model.initialize_weights()
         drawn = {
             path: float(calls[id(weight)][2])

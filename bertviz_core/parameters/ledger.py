@@ -20,7 +20,7 @@ from bertviz_core.lazy_imports import torch
 from bertviz_core.models import catalog, sources
 from bertviz_core.models.catalog import TypeFacts, type_tensors
 from bertviz_core.models.gliner import encoder_header
-from bertviz_core.models.local_files import fitted_adapter
+from bertviz_core.models.local_files import fitted_adapter, saved_class
 from bertviz_core.models.safetensors.folder import DTYPE_NBYTES, REAL_NUMBERS, read_header, same_bytes
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.models.skeleton import build_skeleton, task_of_class
@@ -295,7 +295,7 @@ def stored_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
     packing = packed_by(config, header)
     if not packing:
         return header_ledger(name, config, header, folder)
-    architecture = stored_class(config)
+    architecture = saved_class(config)
     ledger = config_ledger(name, config, task_of_class(name, config, architecture))
     whole = "" if ledger.architecture == architecture else f", without the head of {architecture}"
     note = (
@@ -339,7 +339,7 @@ def header_ledger(
     facts = catalog.type_facts(str(config.get("model_type")))
     if facts is None:
         raise CheckpointError(f"{name!r}: transformers does not know the model type {config.get('model_type')!r}.")
-    architecture = stored_class(config) or facts.base_class
+    architecture = saved_class(config) or facts.base_class
     base_only = architecture == facts.base_class
     named, own, foreign = file_names(header.tensors, facts, architecture)
     before, keeps = f"{own.prefix}.", base_only and facts.keeps_prefix
@@ -376,11 +376,6 @@ def header_ledger(
     if bare := [row for row in parameters if row.stored_name and row.dtype not in REAL_NUMBERS]:
         notes.append(tensors_not_scaled([row.name for row in bare], bare[0].dtype))
     return replace(ledger, note=" ".join(notes), fits=not foreign and fits_class(architecture, config, facts, ledger))
-
-
-def stored_class(config: Mapping[str, Any]) -> str:
-    """The class that a config names; "" if it names none."""
-    return str((config.get("architectures") or [""])[0] or "")
 
 
 def same_values(folder: Path | None, first: StoredTensor, second: StoredTensor) -> bool | None:

@@ -29,19 +29,12 @@ from bertviz_core.errors import BertvizError, CheckpointError, HubError, Unsuppo
 from bertviz_core.models import sources
 from bertviz_core.models.catalog import type_facts
 from bertviz_core.models.gliner import encoder_header
-from bertviz_core.models.local_files import adapter_notices, weights_folder
+from bertviz_core.models.local_files import adapter_notices, saved_class, weights_folder
 from bertviz_core.models.safetensors.results import CheckpointHeader
 from bertviz_core.models.skeleton import BUILD_LOCK, ENCODER, TASKS, build_skeleton, quietly, task_of_class
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.components import COMPONENTS
-from bertviz_core.parameters.ledger import (
-    balanced_ledger,
-    module_ledger,
-    same_values,
-    source_ledger,
-    stored_class,
-    tie_notes,
-)
+from bertviz_core.parameters.ledger import balanced_ledger, module_ledger, same_values, source_ledger, tie_notes
 from bertviz_core.parameters.naming import ties_of_file
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.settings import Settings, changed
@@ -200,7 +193,7 @@ def compared_ledger(source: ModelSource, settings: Settings, task: str | None) -
 
 def _class_notice(source: ModelSource, settings: Settings, ledger: Ledger) -> str:
     header, folder = stored_header(source, settings)
-    named = stored_class(source.config)
+    named = saved_class(source.config)
     try:
         task = task_of_class(source.name, source.config, named)
         report = report_of(source.name, source.config, task, header, folder)
@@ -255,7 +248,7 @@ def report_of(
         folder: the folder with that file, of which only tied tensors that are stored twice are compared; None if it is
             not at hand.
     """
-    encoder_only = task == "base" and task_of_class(name, config, stored_class(config)) == ENCODER
+    encoder_only = task == "base" and task_of_class(name, config, saved_class(config)) == ENCODER
     model = build_skeleton(name, config, ENCODER if encoder_only else task)
     ledger = module_ledger(name, model, source="config")
     stored = {tensor.name: tensor.shape for tensor in header.tensors}
