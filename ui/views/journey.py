@@ -57,7 +57,7 @@ from ui.widgets.run_model import shown_to_user, ways_on
 from ui.widgets.target_controls import folded_row, target_options, target_row
 
 DRAWING = "journey"
-FIELD, PHONE_PIXELS = 100, 520
+FIELD, PHONE_PIXELS = 100, 680
 """Pixels of the field with the reader's text, and of the widest page that has it."""
 EDITS = "journey_edits"
 """How often an edited text was compared, or the text replaced, in this session. It names the popover and its field:

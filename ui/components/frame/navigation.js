@@ -1,5 +1,5 @@
 // Links to pages and views that leave one entry in the browser's history each. See __init__.py for what ARRIVE says.
-const MAIN = "[data-testid=stMain]";
+const MAIN = "[data-testid=stMain]", PHONE = window.matchMedia("(max-width: 767px), (max-height: 500px)");
 let path = window.location.pathname;
 let carried = null;
 
@@ -62,8 +62,8 @@ function drawPages(nav, shown) {
     event.preventDefault();
     later(() => {
       const address = new URL(withCarried(link.dataset.address));
-      // In a narrow window the menu lies over the page.
-      if (window.innerWidth < 768) document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click();
+      // On a phone the menu lies over the page, or takes a third of it.
+      if (PHONE.matches) document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click();
       if (address.pathname === window.location.pathname) return;
       open(address);
       document.querySelector(MAIN)?.scrollTo(0, 0);
