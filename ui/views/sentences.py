@@ -202,10 +202,11 @@ def sentence_input() -> Options:
         wait_for_file("Sentences")
         end_page()
     lines = [" ".join(text.split()) for text in (page_text(), page_pair() or "")]
-    own = [line for line in lines if line not in ("", DEFAULT_TEXT, *table.sentences)]
-    if stored(SOURCE.key) == SOURCE.options[0] and own:
-        label, words = ("Add your text", "Add your texts")[len(own) - 1], "\n".join(own)
-        st.button(label, "sentence_own", words, on_click=_put_first, args=(words,), icon=":material/add:")
+    lines = [line for line in lines if line not in ("", DEFAULT_TEXT)]
+    own = [line for line in lines if line not in table.sentences]
+    if stored(SOURCE.key) == SOURCE.options[0] and lines:  # once added it stays, so that no control moves
+        label, words = ("Add your text", "Add your texts")[len(own or lines) - 1], "\n".join(own)
+        st.button(label, "sentence_own", words, _put_first, (words,), icon=":material/add:", disabled=not own)
     shown = next(view for view in VIEWS if view.title == stored(VIEW))
     if QUERY in shown.params and stored(QUERY.key) is None:
         store(QUERY.key, QUERIES.get(str(stored(EXAMPLE.key)), next(iter(QUERIES.values()))))

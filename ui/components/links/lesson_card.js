@@ -31,8 +31,11 @@ export default function ({ data, parentElement }) {
   card.onclick = (event) => {
     const opener = event.target.closest("button[data-opens]");
     if (!opener) return onClick(event);
+    const main = card.closest(".stMain"), top = opener.getBoundingClientRect().top;
     unfold(card, card.open === opener.dataset.opens ? "" : opener.dataset.opens);
-    if (card.open && card.getBoundingClientRect().top < 0) card.closest(".stMain")?.scrollTo({ top: 0 }); // what opens is above
+    // What opens is above: what was tapped stays where it is, unless what opens is higher than the room there.
+    if (PHONE.matches) main?.scrollBy(0, opener.getBoundingClientRect().top - top);
+    if (card.open && card.querySelector(`.panel.${card.open}`).getBoundingClientRect().top < 0) main?.scrollTo({ top: 0 });
     if (card.open && TURNED.matches) card.querySelector(`.panel.${card.open}`).scrollIntoView({ block: "nearest" });
   };
   card.onkeydown = (event) => {

@@ -135,7 +135,11 @@ function draw(view) {
   const aim = focus && focused(view, svg, focus);
   rove(view, svg, aim?.dataset.name);
   if (PAPER.matches) addCaption(view, svg, aboutOf(view), true);
+  const risen = (banner.height - (view.raised ?? banner.height)) * scale;
+  view.raised = banner.height;
   sheet.replaceChildren(svg);
+  // On a phone what was tapped stays where it is below the banner; a lesson scrolls itself.
+  if (risen && plan.mode === "tall" && !document.querySelector(".lesson-card")) (document.querySelector("[data-testid=stMain]") ?? document.scrollingElement).scrollBy(0, risen);
   aim?.focus({ preventScroll: true });
   view.root.drawn?.(view);
 }
