@@ -17,9 +17,9 @@ export default function ({ data, parentElement, setStateValue }) {
     }
     const pixels = line.getBoundingClientRect().width / enlarged;
     const reported = line.reported ?? data.usual;
-    const now = pixels < reported ? step(pixels) : Math.max(reported, step(pixels - SLACK));
+    const now = pixels < reported || Math.abs(pixels - line.measured) > SLACK ? step(pixels) : Math.max(reported, step(pixels - SLACK));
     if (!pixels || now === reported) return;
-    line.reported = now;
+    Object.assign(line, { reported: now, measured: pixels });
     setStateValue("pixels", now);
   };
   const recolour = () => setStateValue("theme", getComputedStyle(line).color);

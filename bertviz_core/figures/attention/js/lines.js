@@ -1,5 +1,5 @@
 // One head, or several, as lines from the queries on the left to the keys on the right.
-const MOST_LINES = 3000, MOST_TOKENS = 1024, ROW = 21, TALLEST_ROW = 72, EDGE = 8, HEAD = 24;
+const MOST_LINES = 3000, MOST_TOKENS = 1024, ROW = 21, SLIDE_ROW = 14, TALLEST_ROW = 72, EDGE = 8, HEAD = 24;
 
 // Pictures of the selected heads, where every token has its own row and column.
 function linePictures(view) {
@@ -13,7 +13,8 @@ function linePictures(view) {
 function lineGeometry(view, { width, height }) {
   const [q0, q1, k0, k1] = view.zoom ?? wholeOf(view.store.atlas), { context } = view.measuring;
   const rows = Math.max(q1 - q0, k1 - k0);
-  const tall = Math.min(Math.max(Math.floor((height - 2 * EDGE - HEAD) / rows), ROW), TALLEST_ROW);
+  const least = getComputedStyle(view.root).getPropertyValue("--no-controls") ? SLIDE_ROW : ROW; // there nothing is scrolled
+  const tall = Math.min(Math.max(Math.floor((height - 2 * EDGE - HEAD) / rows), least), TALLEST_ROW);
   context.font = tokenFont(view);
   const longest = (axis, low, high) =>
     axis.labels.slice(low, high).reduce((most, text) => Math.max(most, context.measureText(text).width), 0) + 14;

@@ -94,12 +94,13 @@ function handleMap(view) {
     mapBox.setPointerCapture(event.pointerId);
     view.drag = { from: entry, to: entry, x: event.clientX, y: event.clientY, far: false };
   };
-  mapBox.onpointerup = () => {
+  mapBox.onpointerup = ({ pointerType }) => {
     if (!view.drag) return;
     const { far, from } = view.drag, window = dragged(view);
     view.drag = null;
-    if (!far) return chooseCell(view, from);
-    zoomTo(view, window);
+    if (far) return zoomTo(view, window);
+    chooseCell(view, from);
+    if (pointerType === "touch") view.parts.status.scrollIntoView({ block: "nearest" }); // a phone may end above the weight
   };
   mapBox.onpointercancel = () => { view.drag = null; paintOver(view); };
   mapBox.onpointerleave = () => { if (!view.drag) point(null); };

@@ -239,6 +239,8 @@ function faintWords({ parts, threshold }) {
   return "No line here is strong enough to be drawn: move “Hide lines below” to the left.";
 }
 
+const HOVERS = window.matchMedia("(hover: hover)");
+
 // One line below the picture: what is pointed at, else what was clicked, else how to go on.
 function say(view) {
   const { status, live } = view.parts, plain = !(view.pointed || view.looked || view.cell || view.pins.size);
@@ -249,7 +251,7 @@ function say(view) {
     const axis = name && (name[0] === "q" ? view.store.atlas.queries : view.store.atlas.keys);
     text = axis ? `${name[0] === "q" ? "query" : "key"} ${name.slice(1)} ${tokenName(axis, Number(name.slice(1)))}`
       : view.pins.size ? `${view.pins.size} tokens pinned, their weights summed${view.heads.length > 3 ? " for the first three heads" : ""}`
-      : faintWords(view) || specialWords(view) || "Point at a token for its lines; choose it to pin it.";
+      : faintWords(view) || specialWords(view) || (HOVERS.matches ? "Point at a token for its lines; choose it to pin it." : "Choose a token to pin its lines.");
   } else {
     const { cell, pointed, opened } = view, own = cell && sameList(cell.slice(0, 2), opened);
     text = pointed ? cellText(view, pointed) : own ? cellText(view, { query: cell[2], key: cell[3] })
