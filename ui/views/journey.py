@@ -1,7 +1,7 @@
 """The drawing of the Journey: its selection and change in the address, its ending, its files, and the edited text."""
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -91,9 +91,7 @@ def text_and_ending(alone: bool) -> Options:
             if not toggle(views.RESTS, views.RESTS.label, help=ENDING_HELP):
                 return Options((page_text(),), page_pair())
             row = folded_row()
-        # On a phone what is said about the target would push the drawing out of sight.
-        with row.folded if session.page_pixels() <= PHONE_PIXELS else nullcontext():
-            return target_options(target_row(name, row))
+        return target_options(target_row(name, row))
 
 
 def show_journey(opened: SharedModel, ask: Ask, options: Options) -> None:

@@ -1,6 +1,7 @@
 """Controls for the target that an intervention or attribution is about."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -39,10 +40,12 @@ from ui.address.widgets import BOUND, choice, select, typed
 from ui.cache import models
 from ui.cache.models import source, source_key
 from ui.cache.shared_model import SharedModel
-from ui.session import TRAINED_PROBE, store, stored
+from ui.session import TRAINED_PROBE, page_pixels, store, stored
 from ui.widgets.heading import page_pair, page_text, token_select, two_texts
 from ui.widgets.models import bundled_instead
 
+UPRIGHT_PIXELS = 400
+"""Width class of the widest page of a phone that is held upright."""
 LONGEST_SHOWN = 60
 """Most characters of a text or name in the line above a figure."""
 
@@ -341,15 +344,19 @@ def target_row(
     aside = _begin_with(offered.kinds)
     with row.folded:
         kind = choice(TARGET_PARAM, "Target", offered.kinds, help=f"{KINDS_HELP} {offered.missing}".strip())
-    if kind == "cosine" and offered.no_answer and (aside is None or aside in NEEDS):
-        bundled_instead("no_answer", f"{offered.no_answer}.", *OFFERED[:1])
-    elif aside is not None:
-        why = ONE_TEXT if of_list and aside in OF_PLACES else "which this view or this model does not have"
-        st.caption(f"The chosen target is {DESCRIBED[aside]}, {why}; here it is {DESCRIBED[kind]}, elsewhere it stays.")
-    if kind in OF_TWO_TEXTS:
-        read = texts or two_texts(kind)
-    else:
-        read = (page_text(), None) if alone else _read_by_head(name, kind, offered.tasks)
+    # Upright on a phone what is said about the target would push the picture out of sight.
+    with row.folded if page_pixels() <= UPRIGHT_PIXELS else nullcontext():
+        if kind == "cosine" and offered.no_answer and (aside is None or aside in NEEDS):
+            bundled_instead("no_answer", f"{offered.no_answer}.", *OFFERED[:1])
+        elif aside is not None:
+            why = ONE_TEXT if of_list and aside in OF_PLACES else "which this view or this model does not have"
+            st.caption(
+                f"The chosen target is {DESCRIBED[aside]}, {why}; here it is {DESCRIBED[kind]}, elsewhere it stays."
+            )
+        if kind in OF_TWO_TEXTS:
+            read = texts or two_texts(kind)
+        else:
+            read = (page_text(), None) if alone else _read_by_head(name, kind, offered.tasks)
     with row.folded:
         chosen = CHOOSERS[kind](name, offered.tasks, read, probe)
     row.say(target_words(chosen))

@@ -141,5 +141,5 @@ function tallLayout({ width, tokens, stages, heads, open, head, bars = 1, added 
     y += row + 4 + inner;
   });
   const lines = changed ? 7 : open === "" ? 5 : 8; // of the sentence below, under the scale of a change
-  return { mode: "tall", width, height: y + 50 + LINE * lines + (changed ? 50 : 0) + (ends ? 86 : 0), rows, endY: y + 10, lines, tokens };
+  return { mode: "tall", width, height: y + 50 + LINE * lines + (changed ? 50 : 0) + (ends ? 122 : 0), rows, endY: y + 10, lines, tokens };
 }

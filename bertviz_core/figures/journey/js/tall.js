@@ -117,7 +117,10 @@ function drawTallEnd(view, svg, { x, w, y }) {
   let top = y + 20;
   if (ending) {
     const both = now && ending.changed !== null;
-    svg.append(label(view, cut(ending.whole ? `the whole text: ${ending.title}` : ending.title, w - 110), x, top, { fill: view.look.muted }), label(view, fixed(both ? ending.changed : ending.value, 4), x + w, top + 4, { anchor: "end", weight: 700, size: 22 }));
+    const title = wrapped(ending.whole ? `the whole text: ${ending.title}` : ending.title, w - 110, 3);
+    title.forEach((line, at) => svg.append(label(view, line, x, top + 18 * at, { fill: view.look.muted })));
+    svg.append(label(view, fixed(both ? ending.changed : ending.value, 4), x + w, top + 4, { anchor: "end", weight: 700, size: 22 }));
+    top += 18 * (title.length - 1);
     if (both) {
       svg.append(label(view, `before ${fixed(ending.value, 4)}, now ${fixed(ending.changed, 4)}`, x, top + 22));
       drawBoth(view, svg, ending.value, ending.changed, { x, y: top + 32, w });
