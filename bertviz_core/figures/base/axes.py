@@ -247,6 +247,8 @@ def similarity_colours(measure: str, largest: float, theme: Theme) -> dict[str, 
 
 LETTER, LINE, MARK = 8.0, 18.0, 4.5
 """Pixels: width of a letter, line height, radius of a marker."""
+SAMPLES = 12
+"""Points of a path from one marker to the next, which a label avoids if it can."""
 
 
 def same_scale(
@@ -282,7 +284,7 @@ def label_sides(
     plot: Float[np.ndarray, "2"],
     beside: float = math.inf,
 ) -> list[str]:
-    """Return the side of the label of each end of a path; "" if it would overlap a label, an end or an edge."""
+    """Return the side of each end's label, best off all paths; "" if it would overlap a label, an end or an edge."""
     return [side for _, side in point_labels(points, [[name] for name in names], plot, beside)]
 
 
@@ -299,7 +301,9 @@ def point_labels(
     them.
     """
     low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
-    spots = ((points[-1] - low) / np.where(high > low, high - low, 1) * plot).tolist()
+    pixels = (points - low) / np.where(high > low, high - low, 1) * plot
+    spots, steps = pixels[-1].tolist(), np.linspace(0, 1, SAMPLES)[:, None, None, None]
+    lines = (pixels[:-1] + steps * np.diff(pixels, axis=0)).reshape(-1, 2)
     width = float(plot[0])
     marks = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in spots]
 
@@ -307,6 +311,9 @@ def point_labels(
         inside = -beside <= box[0] and box[2] <= width + beside
         others = (*marks[:place], *marks[place + 1 :], *(each for at, each in boxes.items() if at != place))
         return inside and not any(_cover(box, other) for other in others)
+
+    def crossed(box: Box) -> int:
+        return int(((lines > box[:2]) & (lines < box[2:])).all(axis=1).sum())
 
     boxes: dict[int, Box] = {}
     labels = [("", "")] * len(spots)
@@ -316,7 +323,7 @@ def point_labels(
             if form and not before:
                 continue
             sides = _label_boxes(spot, name)
-            for side in sorted(sides, key=before.__ne__):
+            for side in sorted(sides, key=lambda each: (before != each, crossed(sides[each]))):
                 if free(sides[side], place):
                     boxes[place], labels[place] = sides[side], (name, side)
                     break

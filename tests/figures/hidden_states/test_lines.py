@@ -18,6 +18,8 @@ PLOT = np.array([480.0, 280.0])
 def test_labels_far_apart_all_stand_and_those_of_one_spot_do_not_cover_each_other() -> None:
     corners = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], np.float32)
     assert all(label_sides(corners[None], ["a", "b", "c", "d"], PLOT))
+    from_right = np.array([[[1, 0.5], [1, 0], [1, 1]], [[0.5, 0.5], [0, 0], [0, 1]]], np.float32)
+    assert label_sides(from_right, ["the", "a", "b"], PLOT)[0] == "middle left"
     heap = label_sides(np.zeros((3, 9, 2), np.float32), ["word"] * 9, PLOT)
     assert sum(map(bool, heap)) <= 4
 
