@@ -64,14 +64,14 @@ def best_words(result: PairThresholds) -> str:
 
 
 def reaching_words(result: PairThresholds) -> str:
-    """The lowest threshold that reaches the chosen precision, in one sentence."""
+    """The lowest thresholds that reach the chosen precision, in one sentence."""
     reaching, target = result.reaching, f"{result.target:.4g}"
     if reaching is None:
         place = int(np.argmax(result.curve.precision))
         at = score_words(result, float(result.curve.thresholds[place]))
         highest = f"{result.curve.precision[place]:.1%}"
         return f"No threshold reaches a precision of {target} with these pairs; the highest is {highest}, at {at}."
-    equal = "" if reaching.above is None else f" (like every other one above {decimals(reaching.above)})"
+    above = "" if reaching.above is None else f"above {decimals(reaching.above)}, "
     curve = result.curve
     higher = curve.precision[curve.thresholds >= reaching.threshold]
     falls = (
@@ -79,8 +79,8 @@ def reaching_words(result: PairThresholds) -> str:
         if bool((higher < min(result.target, reaching.precision)).any())
         else ""
     )
-    start = score_words(result, reaching.threshold)
-    lowest = f"The lowest threshold with a precision of at least {target} is {start}{equal}"
+    span = f"{above}up to {score_words(result, reaching.threshold)}, which divide the pairs alike"
+    lowest = f"The lowest thresholds with a precision of at least {target} are those {span}"
     return f"{lowest}: {at_threshold(reaching)}.{falls}"
 
 
@@ -193,7 +193,7 @@ def _add_thresholds(figure: go.Figure, result: PairThresholds, theme: Theme, mos
     """Draw the best threshold, and the one that reaches the chosen precision, through both plots."""
     marked = [(f"largest F1, at {decimals(result.best.threshold)}", result.best, theme.text, "solid")]
     if result.reaching is not None:
-        name = f"precision {result.target:.4g}, from {decimals(result.reaching.threshold)}"
+        name = f"precision {result.target:.4g}, at {decimals(result.reaching.threshold)}"
         marked.append((name, result.reaching, theme.muted, "dash"))
     for name, threshold, colour, dash in marked:
         for axis, top in (("y", 1.03), ("y2", most)):
