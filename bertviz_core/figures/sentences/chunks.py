@@ -106,10 +106,11 @@ def shares_words(shares: PositionShares) -> str:
     quarters = "four quarters of what the model reads" if len(parts) == QUARTERS else "tokens"
     words = f"The {quarters} make up {', '.join(numbers)} and {last} of the vector."
     if shares.cut:
-        have, part = "has" if shares.cut == 1 else "have", count / (count + shares.cut)
+        have, read = "has" if shares.cut == 1 else "have", int((~shares.special).sum())
+        every = read + shares.cut  # of the text alone, as the windows of its chunks count them
         words += (
-            f" {counted(shares.cut, 'token')} at the {shares.cut_side} of the text {have} no share: {part:.1%} of the "
-            "tokens are read."
+            f" {counted(shares.cut, 'token')} at the {shares.cut_side} of the text {have} no share: the model reads "
+            f"{read:,} of {every:,} ({read / every:.1%})."
         )
     return words
 

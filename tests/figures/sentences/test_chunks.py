@@ -63,7 +63,7 @@ def test_what_is_cut_off_is_shaded_and_counted(pixels: int, side: str) -> None:
     assert shade.x1 - shade.x0 == 100  # as wide as the rest, at most
     assert (shade.x0 > 50) == (side == "end")
     assert "5,000 cut off" in figure.layout.annotations[0].text
-    assert f"5,000 tokens at the {side} of the text have no share: 2.0%" in shares_words(shares)
+    assert f"5,000 tokens at the {side} of the text have no share: the model reads 99 of 5,099" in shares_words(shares)
     assert position_shares_figure(shares).frame()["position"].iloc[0] == (5_000 if side == "beginning" else 0)
 
 
