@@ -252,8 +252,8 @@ class Trace(OfModel):
         return sum({id(array): array.nbytes for array in arrays}.values()) + 4 * texts
 
 
-SIGNS = "punctuation, symbols"
-"""Kind of rows and words without a letter or digit."""
+SIGNS, UNKNOWN = "punctuation, symbols", "unknown"
+"""Kind of rows and words without a letter or digit; kind of the unknown token, which no other special one is with."""
 
 
 class ScriptUse(NamedTuple):

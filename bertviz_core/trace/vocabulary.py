@@ -12,11 +12,11 @@ import numpy as np
 from bertviz_core.errors import Progress, TextError, no_progress
 from bertviz_core.text import counted, quoted, repair_surrogates
 from bertviz_core.trace.pieces import byte_characters
-from bertviz_core.trace.results import SIGNS, ScriptUse, VocabularyTable, VocabularyUse
+from bertviz_core.trace.results import SIGNS, UNKNOWN, ScriptUse, VocabularyTable, VocabularyUse
 from bertviz_core.trace.tokenization import PADDING_ROW, TextTokenizer, check_characters, check_ids, special_and_unknown
 
 DIGITS, MIXED = "digits", "several scripts"
-SPECIAL, UNKNOWN, RESERVED, BYTES, PADDING = "special", "unknown", "reserved", "bytes", "padding rows"
+SPECIAL, RESERVED, BYTES, PADDING = "special", "reserved", "bytes", "padding rows"
 NO_SCRIPT = (DIGITS, SIGNS, MIXED, BYTES, UNKNOWN, SPECIAL, RESERVED, PADDING)
 """Kinds of rows without a script, as tables list them, behind the scripts."""
 LETTERS = ("Lu", "Ll", "Lt", "Lo")

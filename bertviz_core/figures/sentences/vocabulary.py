@@ -12,7 +12,7 @@ from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, faint, layout
 from bertviz_core.lazy_imports import pandas as pd
 from bertviz_core.text import bytes_text, counted
-from bertviz_core.trace.results import SIGNS, ScriptUse, VocabularyUse
+from bertviz_core.trace.results import SIGNS, UNKNOWN, ScriptUse, VocabularyUse
 
 DRAWN_KINDS, ROW, HEIGHT = 18, 26, 460
 """Most bars; pixels of one, and of the curves."""
@@ -76,10 +76,12 @@ def ranks_frame(vocabulary_use: VocabularyUse) -> "pd.DataFrame":
 
 
 def drawn_kinds(use: VocabularyUse) -> list[ScriptUse]:
-    """The kinds of rows that are drawn: those in use first, then those of most rows; in the order of the table."""
+    """The kinds of rows that are drawn in the order of the table: those in use, those of most rows; last the others."""
     filled = [each for each in use.by_script if each.rows]
-    first = sorted(filled, key=lambda each: (-min(each.used, 1), -each.rows))[:DRAWN_KINDS]
-    return [each for each in use.by_script if each in first]
+    first = sorted(filled, key=lambda each: (not each.used and each.kind != UNKNOWN, -each.rows))
+    drawn, rest = ([each for each in filled if each in part] for part in (first[:DRAWN_KINDS], first[DRAWN_KINDS:]))
+    others = [ScriptUse(counted(len(rest), "other kind"), *map(sum, zip(*(each[1:] for each in rest), strict=True)))]
+    return [*drawn, *(others if rest else [])]
 
 
 def script_bars(use: VocabularyUse, title: str, theme: Theme) -> go.Figure:
