@@ -26,7 +26,7 @@ from bertviz_core.figures.base.cells import cell_numbers
 from bertviz_core.figures.base.export import quoted_text
 from bertviz_core.figures.base.marks import add_line, add_map
 from bertviz_core.figures.base.spec import STANDING, FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, WIDE, Theme, colour_bar, escape, layout, of_two, sequential
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, colour_bar, escape, layout, of_two, sequential
 from bertviz_core.figures.sentences.bars import add_score_bars
 from bertviz_core.figures.sentences.poolings import pooling_and_layer
 from bertviz_core.lazy_imports import pandas as pd
@@ -52,10 +52,8 @@ LINE, APART = 17, 6
 """Line height of a sentence, and distance between the sentences of two rows, in pixels."""
 TWO_LINES = 44
 """Height of a row from which on a phone, too, has two lines in it."""
-COLUMN = 15
-"""Maximum length of a sentence below a column, in characters."""
-WORDED = 12
-"""Maximum number of columns with words beside their number."""
+NUMBERS = 36
+"""Height of the numbers below columns."""
 
 
 def sentence_row(row: int, theme: Theme) -> int:
@@ -84,16 +82,6 @@ def name_rows(figure: go.Figure, names: Sequence[str], pixels: float) -> float:
     figure.update_yaxes(tickfont={"size": SIZE})
     figure.update_layout(margin={"l": round(left)})
     return left
-
-
-def number_columns(figure: go.Figure, numbers: Sequence[int], sentences: Sequence[str], theme: Theme) -> int:
-    """Number columns from 0, with first words of their sentences if they fit, not on a slide; return the margin."""
-    figure.update_xaxes(number_axis(numbers), range=[-0.5, len(numbers) - 0.5])
-    if len(numbers) > WORDED or theme.pixels < WIDE or theme.tall:
-        return 36
-    words = [f"{number + 1}  {sentence_text(text, COLUMN)}" for number, text in zip(numbers, sentences, strict=True)]
-    figure.update_xaxes(ticktext=words, tickangle=30, automargin=False, tickfont={"size": SIZE - 1})
-    return 78
 
 
 def _name(number: str, sentence: str, room: float, most: int) -> str:
@@ -140,8 +128,8 @@ def similarity_heatmap(
     shown = [sentences[number] for number in numbers]
     names = sentence_names([number + 1 for number in numbers], shown, theme, plot / max(count, 1))
     left = name_rows(figure, names, plot)
-    bottom = number_columns(figure, numbers, shown, theme)
-    figure.update_layout(coloraxis=colours, margin={"b": bottom, "r": 8}, height=48 + plot + bottom)
+    figure.update_xaxes(number_axis(numbers), range=[-0.5, count - 0.5])
+    figure.update_layout(coloraxis=colours, margin={"b": NUMBERS, "r": 8}, height=48 + plot + NUMBERS)
     if clusters is not None and count > 1:
         _add_tree(figure, clusters, theme, plot)
     ends = (float(colours["cmin"]), float(colours["cmax"]))
