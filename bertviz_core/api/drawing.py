@@ -144,7 +144,7 @@ def save_figure(
     """Write a figure to a file, with a caption of its models (names and revisions) and texts."""
     pixels = MEDIA.get(medium, width or WIDTH)
     chosen = theme_named(theme, width_class(pixels))
-    caption = caption_of(spec.drawn(chosen), spec.caption or spec.title, models, texts)
+    caption = caption_of(spec.drawn(chosen), spec.caption or spec.title, models, texts, spec.remark)
     file = Path(path)
     from bertviz_core.questions.report.files import figure_file  # which imports every figure
 

@@ -134,7 +134,7 @@ def figure(
         spec, answer = drawn_by(name, opened, options)
     print_notices(answer.notices)
     chosen = theme_named(theme, width_class(pixels))
-    caption = caption_of(spec.drawn(chosen), spec.caption or spec.title, answer.models, answer.texts)
+    caption = caption_of(spec.drawn(chosen), spec.caption or spec.title, answer.models, answer.texts, spec.remark)
     write_file(out, figure_file(out.suffix.lower(), spec, caption, chosen, pixels, height, medium))
     print_notices((f"{spec.title}: written to {out}.",))
 

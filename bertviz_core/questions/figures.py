@@ -83,4 +83,4 @@ def drawn_by(name: str, opened: Any, options: Options) -> tuple[FigureSpec, Answ
     """
     declared = all_figures()[name]
     answer = figure_questions()[name](opened, options)
-    return declared.of(answer.drawn), answer
+    return declared.of(answer.drawn, answer.notices), answer

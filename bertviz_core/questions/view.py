@@ -162,7 +162,7 @@ class Figure:
             **more: further fields.
         """
         about = {"texts": answer.texts, "models": tuple(dict.fromkeys(name for name, _ in answer.models))}
-        return cls(spec=figure.of(answer.drawn), file=file, **{**about, **more})
+        return cls(spec=figure.of(answer.drawn, answer.notices), file=file, **{**about, **more})
 
 
 @runtime_checkable

@@ -546,16 +546,19 @@ def _compute(
     return encoder.notices
 
 
+def cut_notice(tokenizer: TextTokenizer, plan: SentencePlan, cut: int) -> tuple[str, ...]:
+    """That so many sentences are cut off, and why, one sentence; () if none is."""
+    reason = limited(tokenizer, plan).limit.reason
+    return (f"{counted(cut, 'sentence')} cut off at the {tokenizer.cut_side}: {reason}.",) if cut else ()
+
+
 def _notices(
     tokenizer: TextTokenizer,
     plan: SentencePlan,
     vectors: Float[np.ndarray, "sentences dimensions"],
     truncated: Bool[np.ndarray, " sentences"],
 ) -> tuple[str, ...]:
-    notices = list(plan.notices)
-    if cut := int(truncated.sum()):
-        reason = limited(tokenizer, plan).limit.reason
-        notices.append(f"{counted(cut, 'sentence')} cut off at the {tokenizer.cut_side}: {reason}.")
+    notices = [*plan.notices, *cut_notice(tokenizer, plan, int(truncated.sum()))]
     if broken := int((~np.isfinite(vectors).all(axis=1)).sum()):
         notices.append(f"{counted(broken, 'vector')} with NaN or infinity.")
     if zero := int((~vectors.any(axis=1)).sum()):

@@ -315,6 +315,8 @@ class PoolingComparison:
     note: str
     """Explanation of the numbers, one sentence."""
     edges: EdgeTokens = EdgeTokens(None, None)
+    cut: tuple[str, ...] = ()
+    """How many sentences are cut off, one sentence; () if none is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

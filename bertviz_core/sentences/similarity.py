@@ -13,7 +13,7 @@ from jaxtyping import Float
 from bertviz_core.errors import Progress, TextError, UnsupportedModelError, no_progress
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.sentences.encoding import SentenceRun, batches, edge_tokens, plan_layer, tokenized
+from bertviz_core.sentences.encoding import SentenceRun, batches, cut_notice, edge_tokens, plan_layer, tokenized
 from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.sentences.results import (
     SPARSE_POOLINGS,
@@ -398,7 +398,8 @@ def pooling_comparison(
         vectors[:, :, batch] = batch_vectors
         done += len(batch)
         progress(done, len(rows))
-    return replace(_compared(tuple(sentences), poolings, entries, vectors), edges=edges)
+    cut = cut_notice(tokenizer, plan, sum(row.truncated for row in rows))
+    return replace(_compared(tuple(sentences), poolings, entries, vectors), edges=edges, cut=cut)
 
 
 def _compared(

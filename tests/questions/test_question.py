@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from bertviz_core.errors import TextError
+from bertviz_core.models.catalog import DEFAULT_MODEL
 from bertviz_core.questions import question as declarations
-from bertviz_core.questions.figures import all_figures
+from bertviz_core.questions.figures import all_figures, drawn_by, subject_of
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import (
     Answer,
@@ -25,6 +26,7 @@ from bertviz_core.questions.question import (
     question_name,
     with_notices,
 )
+from bertviz_core.settings import Settings
 
 
 class CachedModel:
@@ -50,6 +52,13 @@ def test_notices_of_the_models_of_an_answer_stand_before_its_own_and_once() -> N
 
 def test_every_figure_has_its_question() -> None:
     assert set(figure_questions()) == set(all_figures())
+
+
+@pytest.mark.parametrize("name", ["sentences", "map", "poolings"])
+def test_the_caption_of_a_figure_says_what_was_cut_off(name: str) -> None:
+    opened = subject_of(name, DEFAULT_MODEL, Settings.from_environment())
+    spec, _ = drawn_by(name, opened, Options(("A river.", "The bank. " * 200)))
+    assert spec.remark.startswith("1 sentence cut off at the end: ")
 
 
 def test_no_figure_is_drawn_by_two_questions(monkeypatch: pytest.MonkeyPatch) -> None:

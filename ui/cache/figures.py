@@ -274,7 +274,7 @@ class ShownView:
             code, page = self.code.get(key, ""), shown.page(theme)
             return ReportSection(f"view-{key}", shown.title, shown.title, None, shown.caption, code, HOW, page=page)
         spec, figure = shown.figure, cached_figure(shown.figure, theme)
-        caption = caption_of(figure, shown.words, shown.models, shown.texts)
+        caption = caption_of(figure, shown.words, shown.models, shown.texts, spec.remark)
         slide = cached_figure(spec, theme.on_slide(tall)) if tall else None
         name, alt, code = f"view-{key}", spec.alt or spec.title, self.code.get(key, "")
         return ReportSection(name, spec.title, alt, figure, caption, code, HOW, slide=slide)

@@ -160,7 +160,7 @@ def _files(spec: FigureSpec, key: str, name: str, shown: Caption, share: float, 
     on_page = not chosen and not medium and not preview and session.page_pixels() >= theme.pixels
     sized = replace(theme, pixels=width_class(MEDIA[medium])) if medium else theme
     drawn = cached_figure(spec, page_theme(share) if on_page else sized)
-    words = caption_of(drawn, shown.words, shown.models, shown.texts)
+    words = caption_of(drawn, shown.words, shown.models, shown.texts, spec.remark)
     with downloads.file_row("Slide 16:9"):
         room = slide_room(spec.title, words)
         tall = theme.on_slide(room)

@@ -53,6 +53,8 @@ class Caption:
     """Texts that the figure depends on."""
     colours: str = ""
     """Unit and range of numeric colours."""
+    remark: str = ""
+    """What of the texts was not read."""
 
     @property
     def line(self) -> str:
@@ -64,10 +66,12 @@ class Caption:
         ]
         models = f"Model{'s' if len(named) > 1 else ''}: {'; '.join(named)}" if named else ""
         colours = f"Colours: {self.colours}" if self.colours else ""
-        parts = (words, models, texts_words(self.texts), colours)
+        parts = (words, models, texts_words(self.texts), self.remark.removesuffix("."), colours)
         return " ".join(part if part.endswith((".”", "?”", "!”")) else f"{part}." for part in parts if part)
 
 
+NO_LIGATURES = "text{font-variant-ligatures:none}"
+"""In a PDF a ligature is one glyph, whose letters a search does not find."""
 NO_CAPTION = Caption("", ())
 """Of a picture beside whose title and sources stand as text."""
 
@@ -86,14 +90,14 @@ def one_line(caption: Caption, pixels: float, size: float = CAPTION_SIZE) -> str
 
 
 def caption_of(
-    figure: go.Figure, words: str, models: Sequence[tuple[str, str]], texts: Sequence[str | None] = ()
+    figure: go.Figure, words: str, models: Sequence[tuple[str, str]], texts: Sequence[str | None] = (), remark: str = ""
 ) -> Caption:
     """Build the caption of a figure; the colour range is read from the figure.
 
     The title of the figure and the names of the models are removed from the words; empty texts and None are left out.
     """
     description = _beyond(words, _unescaped(figure.layout.title.text or ""), [name for name, _ in models])
-    return Caption(description, tuple(models), tuple(text for text in texts if text), colour_range(figure))
+    return Caption(description, tuple(models), tuple(text for text in texts if text), colour_range(figure), remark)
 
 
 def _beyond(words: str, title: str, models: Sequence[str]) -> str:
@@ -389,7 +393,7 @@ def captioned_svg(
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{whole:g}" '
         f'viewBox="0 0 {width:g} {whole:g}" role="img"><title>{html.escape(title)}</title>'
-        f"<desc>{html.escape(description(alt, caption))}</desc><style>{font_face()}</style>"
+        f"<desc>{html.escape(description(alt, caption))}</desc><style>{font_face()}{NO_LIGATURES}</style>"
         f'<rect width="{width:g}" height="{whole:g}" fill="{theme.paper}"/>'
         f'<g transform="translate({left:g} {above:g}){sized}">{drawing}</g>'
         f"{_text(heads, HEADING_SIZE, HEADING_LINE, 0, theme.text, TITLE_WEIGHT)}"

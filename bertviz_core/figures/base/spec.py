@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
@@ -55,6 +55,8 @@ LARGEST, LEAST_LYING, SMALLEST = TEXT_SIZE - 1, 12, 11
 """Font sizes of axis labels; horizontal labels are rotated rather than made smaller than the second."""
 BETWEEN = 2
 """Pixels between two labels."""
+CUT_OFF = re.compile(r"\d (token|sentence|text)s? cut off at the (end|beginning)\b")
+"""In a notice that numbers are of shortened texts, which goes with them into files."""
 SHARE_OF_NAMES = 0.34
 """Maximum share of a narrow figure's width for row names."""
 
@@ -394,6 +396,8 @@ class FigureSpec:
     """Draws the figure; colours come only from the theme."""
     caption: str = ""
     """Caption in a file; "" for the title."""
+    remark: str = ""
+    """What of its texts was not read, for its captions."""
     chart: str = ""
     """Key of its chart on its page."""
     key: tuple[object, ...] = ()
@@ -477,10 +481,11 @@ class DeclaredFigure(Generic[P]):
         self.tabled = () if table is None else _required(table)
         """Names of the results of its table; those that the figure does not have are in the answer alone."""
 
-    def of(self, drawn: Mapping[str, Any]) -> FigureSpec:
-        """Build the figure of the answer to its question, from what that answer draws."""
+    def of(self, drawn: Mapping[str, Any], notices: Iterable[str] = ()) -> FigureSpec:
+        """Build the figure of the answer to its question, from what that answer draws and its notices."""
         build: Callable[..., FigureSpec] = self
-        return self._with_table(build(*(drawn[name] for name in self.inputs)), drawn)
+        spec = replace(build(*(drawn[name] for name in self.inputs)), remark=" ".join(filter(CUT_OFF.search, notices)))
+        return self._with_table(spec, drawn)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> FigureSpec:
         """Build the figure of these results."""

@@ -198,7 +198,7 @@ def _section(opened: Opened, options: Options, name: str, theme: Theme) -> tuple
     spec, answer = drawn_by(name, opened, options)
     figure = spec.drawn(theme)
     texts = () if name in OF_WEIGHTS else answer.texts
-    caption = caption_of(figure, spec.caption or spec.title, answer.models, texts)
+    caption = caption_of(figure, spec.caption or spec.title, answer.models, texts, spec.remark)
     command = _command(opened.name, options, name, theme)
     return ReportSection(name, spec.title, spec.alt or spec.title, figure, caption, command), answer.notices
 

@@ -345,7 +345,7 @@ def poolings(opened: Opened, options: Options) -> Answer[PoolingComparison]:
         opened.loaded, opened.tokenizer, sentences, max_seq_length=plan.max_seq_length, own=plan.pooling
     )
     drawn = {"pooling_comparison": compared, "model_name": opened.source.name}
-    return replace(answered(opened, compared, (compared.note,), **drawn), texts=compared.sentences)
+    return replace(answered(opened, compared, (compared.note, *compared.cut), **drawn), texts=compared.sentences)
 
 
 def own_plan(opened: Opened) -> SentencePlan:

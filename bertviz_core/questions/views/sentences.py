@@ -323,7 +323,7 @@ def poolings_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
         poolings_figure,
         answer,
         f"poolings {opened.name}",
-        below=[Text(f"{texts.last_layer(compared)} {about}"), Text(escape_markdown(compared.note), "caption")],
+        below=[Text(f"{texts.last_layer(compared)} {about}"), Notices(answer.notices, "caption")],
         explanation=texts.POOLINGS,
         code=texts.spread_code(opened, own, compared.sentences, layered),
     )

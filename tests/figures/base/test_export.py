@@ -146,9 +146,12 @@ def test_a_page_for_print_stands_still_and_others_do_not() -> None:
 
 
 def test_a_caption_says_model_revision_text_and_colours() -> None:
-    caption = Caption("A map.", (("org/name", "0a1b"),), ("I love\nit", "and you?"), "cosine, −1 to 1")
+    caption = Caption(
+        "A map.", (("org/name", "0a1b"),), ("I love\nit", "and you?"), "cosine, −1 to 1", "1 text cut off."
+    )
     assert caption.line == (
-        "A map. Model: org/name, revision 0a1b. Texts: “I love it” and “and you?” Colours: cosine, −1 to 1."
+        "A map. Model: org/name, revision 0a1b. Texts: “I love it” and “and you?” 1 text cut off. "
+        "Colours: cosine, −1 to 1."
     )
 
 

@@ -24,12 +24,12 @@ HOW = (
     "Every text is tokenized whole, also where the model would cut it off, and each token is a row of the word table. "
     "The script of a row is that of its letters by the Unicode Standard, not a language: Latin holds English and "
     "Vietnamese alike. Pieces with letters of several scripts, with digits or signs alone, and bytes (pieces that are "
-    "no whole characters) are kinds of their own, as are special tokens, the unknown one apart, rows that were left free, and padding rows "
-    "behind the vocabulary. Without the rows that no text touches, no vector of these texts would change; other texts "
-    "may need them. A word is what the tokenizer marks as one before it cuts it into pieces, and white space ends it. "
-    "Some tokenizers split off punctuation and single Han characters, others do not, so pieces per word (fertility) "
-    "compare the scripts of one model better than two models. An unknown piece is lost to the model; bytes are read, "
-    "but several of them make one character."
+    "no whole characters) are kinds of their own, as are special tokens, the unknown one apart, rows that were left "
+    "free, and padding rows behind the vocabulary. Without the rows that no text touches, no vector of these texts "
+    "would change; other texts may need them. A word is what the tokenizer marks as one before it cuts it into pieces, "
+    "and white space ends it. Some tokenizers split off punctuation and single Han characters, others do not, so "
+    "pieces per word (fertility) compare the scripts of one model better than two models. An unknown piece is lost to "
+    "the model; bytes are read, but several of them make one character."
 )
 NOT_DRAWN = "The table has the other kinds one by one."
 SHARES = {**dict.fromkeys(("share used", "unknown", "bytes"), "percent"), "pieces per word": "%.2f"}
