@@ -17,7 +17,12 @@ function attentionView({ data, parentElement, setStateValue, look }) {
   const store = receive(header);
   if (!store.atlas) return ask(view, store, header.heads); // the server thinks that it is here
   const other = view.store?.identity !== store.identity, first = !view.store;
+  const before = first || beginning(view);
   view.store = store;
+  if (other && !first) { // what nobody chose goes with the length of the new text
+    for (const [name, value] of Object.entries(beginning(view))) if (view[name] === before[name]) view[name] = value;
+    view.parts.shade.value = String(Number(view.lifted));
+  }
   view.look = look ?? header.look; // of the page around, in place of the message's
   view.hiding = look ? "hide_special=True" : "Tokens"; // in a notebook, and in the dashboard
   view.title = header.title;
