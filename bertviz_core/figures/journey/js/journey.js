@@ -152,7 +152,7 @@ function planned(view, frame, scale) {
   const part = openPart(view), off = switchedOff(view), drawn = part && header.heads && !off.words;
   view.ribbons = drawn ? laneRibbons(view, rowOf(part, path.head, view.ribbon === "weighted", off.head)) : null;
   const bars = (view.ribbons?.keys.length ?? 0) + 1;
-  view.plan = layoutOf({ width, tokens: view.rows.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, off, frame: frame && frame.pixels / scale - banner.height, bars, added: addedVectors(view, part).length, ends: Boolean(header.ending), numbered: Boolean(view.back && header.ending?.heads), filed: Boolean(view.filed), acts: Boolean(view.send) && header.measures.length > 0, changed: Boolean(view.now) });
+  view.plan = layoutOf({ width, tokens: view.rows.length, stages: header.stages, heads: header.heads, open: path.open, head: path.head, off, frame: frame && frame.pixels / scale - banner.height, presented: view.presented, bars, added: addedVectors(view, part).length, ends: Boolean(header.ending), numbered: Boolean(view.back && header.ending?.heads), filed: Boolean(view.filed), acts: Boolean(view.send) && header.measures.length > 0, changed: Boolean(view.now) });
   return banner;
 }
 

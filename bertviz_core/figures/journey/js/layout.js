@@ -15,11 +15,12 @@ function layoutOf(sizes) {
 
 const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
 
-// In a frame all has at least the size SIZE, and takes as much height as the frame has, if that is enough.
-function lanesOf(tokens, open, above, frame, top, least) {
+// In a frame all has at least the size SIZE, and takes as much height as the frame has, if that is enough. A presenter
+// cannot scroll: many lanes get lower there, so that words need not get smaller.
+function lanesOf(tokens, open, above, frame, presented, top, least) {
   const count = Math.max(tokens, 1), heading = (open ? HEADING : 0) + above; // room above the heads and the ribbons
   const room = frame ? frame - heading : open ? 320 : 304;
-  const height = count <= FEW ? clamp(room / count, frame ? 14.7 : 22, frame ? 46 : open ? 40 : 38) : count <= SEVERAL ? (frame ? 18 : 14) : clamp(900 / count, 4, 8);
+  const height = count <= FEW ? clamp(room / count, frame ? 14.7 : 22, frame ? 46 : open ? 40 : 38) : presented ? clamp(room / count, count <= SEVERAL ? 14 : 1, 18) : count <= SEVERAL ? (frame ? 18 : 14) : clamp(900 / count, 4, 8);
   const body = Math.max(count * height + heading, least, open ? above + (frame ? clamp(frame - above, LEAST_BODY, BODY) : BODY) : 0), first = top + heading + (body - heading - count * height) / 2;
   const lanes = Array.from({ length: count }, (_, at) => ({ y: first + at * height, h: height, mid: first + (at + 0.5) * height }));
   return { lanes, body };
@@ -28,7 +29,7 @@ function lanesOf(tokens, open, above, frame, top, least) {
 // How many strips stand side by side in an opened layer.
 const stripColumns = (width, frame) => Math.max(1, Math.floor((width - 16) / ((frame ? FRAMED_STRIP : STRIP) + 16)));
 
-function wideLayout({ width: available, tokens, stages, heads, open, head, off, changed, ends, filed, frame = 0 }) {
+function wideLayout({ width: available, tokens, stages, heads, open, head, off, changed, ends, filed, presented, frame = 0 }) {
   let width = available;
   const shared = stages.findIndex(({ kind }) => kind === "shared"), top = TOP + (shared < 0 ? 0 : SHARED);
   const behind = stages.filter((stage) => !["embeddings", "shared", "layer"].includes(stage.kind));
@@ -53,7 +54,7 @@ function wideLayout({ width: available, tokens, stages, heads, open, head, off, 
   const needed = open === "" || openFirst ? 0 : head !== null && !off?.words ? DETAIL : FOOT + (rows - 1) * STRIP_ROW;
   // Below many lanes nobody would find what is known of the opened part: it stands above them, and where the heads would be if there are none.
   const noHeads = needed && !heads, above = tokens > FEW && heads ? needed : 0, foot = noHeads ? 0 : needed - above, lines = (tokens > FEW ? 5 : 3) - (frame ? 1 : 0), below = BOTTOM + LINE * lines + (changed ? 24 : 0); // the scale, and the sentence in so many lines
-  const { lanes, body } = lanesOf(tokens, open !== "", above, frame && frame - top - foot - below, top, Math.max(behind.length ? BEHIND : 0, noHeads ? NOTE + needed : 0));
+  const { lanes, body } = lanesOf(tokens, open !== "", above, frame && frame - top - foot - below, presented, top, Math.max(behind.length ? BEHIND : 0, noHeads ? NOTE + needed : 0));
   const under = top + (noHeads ? NOTE : above ? 0 : body);
   const columns = [];
   let x = tokenWidth + gap;
