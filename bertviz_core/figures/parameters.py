@@ -188,7 +188,7 @@ def tree_figure(ledger: Ledger, nodes: Sequence[TreeNode], form: TreeForm) -> Fi
     title = f"{ledger.total:,} parameters by module — {ledger.model}"  # also where a click has enlarged a module
     alt = f"{form} of the modules of {ledger.model} by parameters"
     tensors = f"{ledger.total:,} parameters in {ledger.tensors:,} tensors"
-    caption = f"{ledger.model}: {tensors}, {ledger.architecture}, counted {SOURCES[ledger.source]}."
+    caption = f"{tensors}, {ledger.architecture}, counted {SOURCES[ledger.source]}."
     return FigureSpec(title, alt, partial(parameter_tree_figure, nodes, title, form), caption)
 
 

@@ -57,7 +57,7 @@ def test_every_figure_has_its_question() -> None:
 @pytest.mark.parametrize("name", ["sentences", "map", "poolings"])
 def test_the_caption_of_a_figure_says_what_was_cut_off(name: str) -> None:
     opened = subject_of(name, DEFAULT_MODEL, Settings.from_environment())
-    spec, _ = drawn_by(name, opened, Options(("A river.", "The bank. " * 200)))
+    spec, _ = drawn_by(name, opened, Options(("A river.", "A road.", "The bank. " * 200)))
     assert spec.remark.startswith("1 sentence cut off at the end: ")
 
 

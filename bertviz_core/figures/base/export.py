@@ -142,9 +142,12 @@ def texts_words(texts: Sequence[str]) -> str:
 
 
 def quoted_text(text: str, longest: int = LONGEST_TEXT) -> str:
-    """A text in quotation marks on one line; a long one is cut."""
+    """A text in quotation marks on one line; a long one is cut, behind a word where one ends in its second half."""
     text = spelled(text)
-    return f"“{text if len(text) <= longest else text[: longest - 1].rstrip() + '…'}”"
+    if len(text) > longest:
+        word_end = text.rfind(" ", longest // 2, longest)
+        text = text[: longest - 1 if word_end < 0 else word_end].rstrip() + "…"
+    return f"“{text}”"
 
 
 def _scales(figure: go.Figure) -> Iterator[tuple[str, str, str, str]]:

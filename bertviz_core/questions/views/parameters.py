@@ -46,7 +46,7 @@ from bertviz_core.tables.typeset import readable
 from bertviz_core.text import bytes_text, class_words, count, counted, escape_markdown, short_count
 
 AS_IT_IS = "none: as in the checkpoint"
-MOST_ROWS, NAME_WIDTH = 20_000, 240
+MOST_ROWS, NAME_WIDTH = 20_000, 320
 """Most rows of the table on a page, and pixels of its column of names."""
 TASK = Param(
     "task",
