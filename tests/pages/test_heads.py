@@ -227,7 +227,7 @@ def test_norms_are_those_of_the_blocks(own: Any) -> None:
         np.testing.assert_allclose(maps[3][layer], columns, rtol=1e-5)
     metrics = {metric.label: metric.value for metric in at.metric}
     assert metrics["$W_q$ of a head"] == "12,320"
-    assert metrics["Total, layer 0"] == "591,360"
+    assert metrics["Attention parameters, layer 0"] == "591,360"
 
 
 @pytest.mark.parametrize("name", ["albert", "convbert", "deberta", "esm", "eurobert", "gpt2", "modernbert", "t5"])

@@ -327,7 +327,7 @@ def _head_sizes(parts: HeadProjections) -> Iterator[Part]:
     outside = "The bias of the output, and columns that belong to no head."
     metrics.append(Metric("Outside the heads", count(sizes.outside_heads), outside))
     whole = "The blocks of all heads, and what is outside them."
-    yield Metrics([*metrics, Metric("Total, layer 0", count(sizes.total), whole)])
+    yield Metrics([*metrics, Metric("Attention parameters, layer 0", count(sizes.total), whole)])
 
 
 def cell_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part]:
