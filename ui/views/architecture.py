@@ -107,10 +107,11 @@ def _details(tree: ModuleTree, run: ShapeRun | None) -> None:
     row = rows[chosen]
     passed = shaped(row, run)
     times = len(row.paths)
+    norms = sum(part.numel for part in rows.values() if part.id.startswith(f"{row.id}.") and "Norm" in part.class_name)
     each = f", {row.numel // times:,} in each of {times}" if times > 1 and row.numel % times == 0 else ""
     lines = [
         f"**{escape_markdown(row.class_name)}** with **{row.numel:,} parameters** ({short_count(row.numel)}, "
-        f"{share_text(row, tree)} of the model{each})"
+        f"{share_text(row, tree)} of the model{each}{f'; {norms:,} in norms inside' if norms else ''})"
     ]
     lines.append(f"Weights of its own: {escape_markdown(weights_text(row)) or 'none'}")
     if passed:
