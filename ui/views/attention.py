@@ -208,13 +208,15 @@ def _open_head(drawing: Drawing) -> None:
     downloads.download_menu(KEY, partial(_files, drawing, shown))
     title, model = attention_title(shown, part.trace.model), opened.name
     folded_table(KEY, lambda: map_frame(shown), title, scale=drawing.scale)
-    measures = Table(measures_frame(atlas), f"What each head of {model} does", 240)
+    measures = Table(measures_frame(atlas), f"Entropy, distance and shares of every head of {model}", 240)
     seq = len(part.trace.tokens)
 
     def is_slow() -> bool:  # value zeroing in one layer, which the reader then confirms
         return run_cost(opened.loaded, seq, runs=seq).seconds > run_model.CONFIRM_ABOVE_SECONDS
 
-    table = Folded("What each head does, as a table", views.MEASURES_OPEN.key, lambda: [measures])
+    table = Folded(
+        "Entropy, distance and shares of every head, as a table", views.MEASURES_OPEN.key, lambda: [measures]
+    )
     drawing.draw(table, *views.head_parts(part.trace, opened, drawing.options, is_slow))
 
 
