@@ -49,7 +49,7 @@ function wideLayout({ width: available, tokens, stages, heads, open, head, off, 
   if (lacking > 0) [width, room] = [width + lacking, room + lacking];
   const beside = room - 2 * gap, most = Math.max(beside - closed * CLOSED - edges, Math.min(beside - closed * THIN - 2 * (EDGE - THIN), WORKABLE), LEAST); // closed layers keep some room
   const box = open === "" ? 0 : Math.min(Math.max(room * 0.78, 420, openFirst ? 0 : 656), most);
-  const slots = slotsOf(room - (box ? box + 2 * gap : 0), layers, open, box ? 40 : frame || filed ? 120 : 76), space = spaceOf(slots.inner);
+  const slots = slotsOf(room - (box ? box + 2 * gap : 0), layers, open, box ? 40 : presented ? 200 : frame || filed ? 120 : 76), space = spaceOf(slots.inner);
   const abreast = stripColumns(box, frame), rows = Math.ceil(STRIPS / abreast);
   const needed = open === "" || openFirst ? 0 : head !== null && !off?.words ? DETAIL : FOOT + (rows - 1) * STRIP_ROW;
   // Below many lanes nobody would find what is known of the opened part: it stands above them, and where the heads would be if there are none.
