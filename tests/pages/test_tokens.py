@@ -148,6 +148,15 @@ def test_a_position_beyond_a_shorter_text_is_let_go() -> None:
     assert at.number_input(key="token").value == 1
 
 
+def test_a_position_that_nobody_chose_follows_the_text() -> None:
+    at = opened("tokens")
+    at.sidebar.text_area(key="text").set_value("I unbelievable like it").run()
+    assert at.number_input(key="token").value == 2
+    at.number_input(key="token").set_value(3).run()
+    at.sidebar.text_area(key="text").set_value("unbelievable things go on").run()
+    assert at.number_input(key="token").value == 3
+
+
 @pytest.mark.parametrize(
     ("text", "notice"),
     [

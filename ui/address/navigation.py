@@ -383,6 +383,12 @@ def write(key: str, text: str | None, of: Hashable) -> None:
     put(key, text)
 
 
+def is_default(key: str) -> bool:
+    """Whether a widget last wrote its default into the address, so that nobody has chosen its value."""
+    before: Written | None = st.session_state.get(WRITTEN, {}).get(key)
+    return before is not None and before.text is None
+
+
 def rewrite(key: str, text: str) -> None:
     """Write another value into the address, for the text that the widget was drawn with last."""
     before: Written | None = st.session_state.get(WRITTEN, {}).get(key)

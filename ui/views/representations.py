@@ -45,7 +45,7 @@ from ui.session import FIRST_TEXT, SECOND_TEXT
 from ui.session import WORD as USUAL_WORD
 from ui.widgets import run_model
 from ui.widgets.figure_block import chart, download_row, explained, folded_table, numbers_table, page_theme
-from ui.widgets.heading import page_pair, page_text, token_names
+from ui.widgets.heading import page_pair, page_text, say_example, token_names
 from ui.widgets.models import state_select
 
 WORD_KEYS = ("word", "first_text", "second_text")
@@ -128,8 +128,8 @@ def _clicked_value(trace: Trace, key: str, entry: int) -> None:
 
 
 OUTLIERS = (
-    ": far from the token's other values in many tokens, whatever these mean, so that they weigh most in a cosine of "
-    "raw hidden states."
+    ": far from the token's other values in many tokens, not in one alone as the largest value may be, so that they "
+    "weigh most in a cosine of raw hidden states."
 )
 
 
@@ -139,7 +139,7 @@ def _standing_out(trace: Trace, entry: int) -> None:
     word = escape_markdown(isolated(trace.tokens.tokens[largest.token]))
     outliers = outlier_dimensions(trace.hidden_states)
     listed = ", ".join(
-        f"{dimension} (up to {peak:.1f} standard deviations)"
+        f"dimension {dimension} (up to {peak:.1f} standard deviations)"
         for dimension, peak in zip(outliers.dimensions.tolist()[:6], outliers.peak.tolist(), strict=False)
     )
     st.markdown(
@@ -264,7 +264,10 @@ def word_inputs() -> tuple[str, str, str]:
         word = st.text_input("Word", key="word", persist_state="session", width=160)
         first = st.text_input("Sentence 1", key="first_text", persist_state="session")
         second = st.text_input("Sentence 2", key="second_text", persist_state="session")
-    return (word or "").strip() or USUAL_WORD, first or FIRST_TEXT, second or SECOND_TEXT
+    texts = first or FIRST_TEXT, second or SECOND_TEXT
+    if texts == usual[1:] != (first_text, second_text):
+        say_example(texts[1], "Two texts with a word in common. Write your own above.", texts[0])
+    return (word or "").strip() or USUAL_WORD, *texts
 
 
 SPECIAL: Specials = {

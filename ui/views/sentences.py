@@ -46,7 +46,7 @@ from ui.components.chart import chosen_points
 from ui.examples import EXAMPLES, QUERIES
 from ui.session import DEFAULT_TEXT, end_page, settings, store, stored
 from ui.widgets.figure_block import chart, download_row, explained, folded_table, page_theme
-from ui.widgets.heading import page_pair, page_text, unshown
+from ui.widgets.heading import mark_example, page_pair, page_text, unshown
 from ui.widgets.models import VIEW
 from ui.widgets.uploads import (
     BOX,
@@ -249,6 +249,8 @@ def long_input() -> Options:
         end_page()
     if not text.strip():
         raise TextError("The text is empty. Write several sentences under Text.")
+    if text == LONG_EXAMPLE:
+        mark_example("a long text.", "Write your own under Text.")
     return Options((text,))
 
 

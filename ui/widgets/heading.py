@@ -15,7 +15,7 @@ from bertviz_core.models.sources import resolve
 from bertviz_core.questions.views.corpus import CORPUS_QUERY
 from bertviz_core.text import escape_controls, escape_markdown, isolated, shortened
 from bertviz_core.trace.results import Tokens
-from ui.address.navigation import bring_along, rewrite, show_in_journey, source_of, write, write_brought
+from ui.address.navigation import bring_along, is_default, rewrite, show_in_journey, source_of, write, write_brought
 from ui.address.registry import TYPED, whole
 from ui.address.widgets import BOUND, keep_within
 from ui.components.frame import TAB_TEXTS, found_texts, request_tab_texts, store_tab_texts
@@ -185,6 +185,11 @@ def say_example(second: str, words: str, first: str | None = None) -> None:
     """Mark an example of a second text as such, in one line; without a first one it goes with the reader's own."""
     quoted = _quoted(second, LONGEST_EXAMPLE)
     read = f"second text {quoted}" if first is None else f"{_quoted(first, LONGEST_EXAMPLE)} and {quoted}"
+    mark_example(read, words)
+
+
+def mark_example(read: str, words: str) -> None:
+    """Mark what is not the reader's own as an example, in one line; `read` is Markdown."""
     st.markdown(f":material/edit_note: **Example:** {read} :gray[{escape_markdown(words)}]")
 
 
@@ -244,6 +249,8 @@ def token_select(label: str, tokens: Tokens, key: str, default: int, help_text: 
             if named is None:
                 st.toast(escape_markdown(f"There is no token {written[:20]} here; the last one is {most}."))
             place = most if named is None else named
+        case "elsewhere" if is_default(key):
+            place = default
         case "default":
             place = default
     place = default if place > most else place
