@@ -67,12 +67,15 @@ def thresholds_view(opened: Opened, ask: Ask, options: Options) -> Iterator[Part
     options = _plain(opened, options)
     answer = ask(thresholds, options)
     result = answer.result
-    yield Text(f"**{escape_markdown(best_words(result))}** {escape_markdown(reaching_words(result))}")
     yield Figure.of(
         thresholds_figure,
         answer,
         f"thresholds {result.score_name} {result.model}",
-        below=[Text(escape_markdown(sampled_words(result)), "caption"), Notices(answer.notices, "caption")],
+        below=[
+            Text(f"**{escape_markdown(best_words(result))}** {escape_markdown(reaching_words(result))}"),
+            Text(escape_markdown(sampled_words(result)), "caption"),
+            Notices(answer.notices, "caption"),
+        ],
         **explained(EXPLANATION, thresholds, opened, options),
     )
     yield Metrics.of(
