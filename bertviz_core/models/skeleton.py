@@ -10,7 +10,6 @@ from itertools import takewhile
 from threading import Lock
 from time import thread_time
 from typing import Any
-from unittest.mock import patch
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
 from bertviz_core.isolation.config_trials import config_trial
@@ -298,28 +297,24 @@ def task_of_class(name: str, config: Mapping[str, Any], architecture: str) -> st
 def initial_deviations(name: str, config: Mapping[str, Any], architecture: str) -> Mapping[str, float]:
     """Parameter -> standard deviation, of those that a class draws from a normal distribution of mean 0 and leaves so.
 
-    The calls of its initialiser are recorded on the meta device, where nothing is drawn.
+    Its initialiser runs on the meta device, where nothing is drawn, and what it last does to each parameter is recorded.
     """
-    calls: dict[int, tuple[Any, ...]] = {}
+    last: dict[int, tuple[str, float, float]] = {}
 
-    def recorder(kind: str) -> Callable[..., Any]:
-        def record(tensor: "torch.Tensor", *places: Any, **named: Any) -> "torch.Tensor":
-            values = {**dict(zip(("mean", "std"), places, strict=False)), **named}
-            calls[id(tensor)] = (kind, values.get("mean", 0.0), values.get("std", 1.0))
-            return tensor
-
-        return record
+    class _Changes(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            named = {**dict(zip(("tensor", "mean", "std"), args, strict=False)), **(kwargs or {})}
+            # Of reads one counts: trunc_normal_ only asks whether a tensor is meta, and then draws nothing.
+            is_read = func.__name__ in ("__get__", "__getitem__") and func != torch.Tensor.is_meta.__get__
+            if func.__name__.endswith("_") and not is_read:
+                last[id(named.get("tensor"))] = (func.__name__, named.get("mean", 0.0), named.get("std", 1.0))
+            return func(*args, **(kwargs or {}))
 
     with suppress(Exception):  # a class may do anything; without its initialiser nothing is known
         model = build_skeleton(name, config, task_of_class(name, config, architecture))
-        init = sys.modules["transformers.initialization"]
-        functions = {kind: recorder(kind) for kind in vars(init) if kind.endswith("_") and not kind.startswith("_")}
-        with BUILD_LOCK, patch.multiple(init, **functions):
+        with BUILD_LOCK, _Changes():
             model.initialize_weights()
-        drawn = {
-            path: float(calls[id(weight)][2])
-            for path, weight in model.named_parameters(remove_duplicate=False)
-            if calls.get(id(weight), ())[:2] == ("normal_", 0.0)
-        }
+        changes = ((path, last.get(id(weight))) for path, weight in model.named_parameters(remove_duplicate=False))
+        drawn = {path: float(each[2]) for path, each in changes if each and each[:2] == ("normal_", 0.0)}
         return {**{path.removeprefix(f"{model.base_model_prefix}."): std for path, std in drawn.items()}, **drawn}
     return {}
