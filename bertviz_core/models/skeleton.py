@@ -297,7 +297,7 @@ def task_of_class(name: str, config: Mapping[str, Any], architecture: str) -> st
 def initial_deviations(name: str, config: Mapping[str, Any], architecture: str) -> Mapping[str, float]:
     """Parameter -> standard deviation, of those that a class draws from a normal distribution of mean 0 and leaves so.
 
-    Its initialiser runs on the meta device, where nothing is drawn, and what it last does to each parameter is recorded.
+    Its initialiser runs on the meta device, where nothing is drawn; what it last does to each parameter is recorded.
     """
     last: dict[int, tuple[str, float, float]] = {}
 
