@@ -302,14 +302,6 @@ def _words(param: Param, opened: SharedModel, options: Options, allowed: Sequenc
     return widgets.words(param, param.label, placeholder=param.help)
 
 
-def _follow_default(key: str, of: tuple[str | None, ...], first: int) -> None:
-    """Let a position that nobody chose be the default of another text, too."""
-    before, place = st.session_state.get(name := f"{key}_default", (of, None))
-    if before != of and key not in st.query_params and st.session_state.get(key) == place:
-        st.session_state[key] = first
-    st.session_state[name] = of, first
-
-
 def _number(param: Param, opened: SharedModel, options: Options, names: Sequence[str]) -> str | None:
     """Draw the control of a number, a layer or state, a head, a position, or a text of a list."""
     last = len(names) - 1
@@ -329,7 +321,6 @@ def _number(param: Param, opened: SharedModel, options: Options, names: Sequence
             return f"{start}:{end}"
         case "position":
             bring_along(param.key)
-            _follow_default(param.key, (options.text(), options.pair), first)
             widgets.keep_among(param.key, range(least, most + 1), first)
             label = f"{param.label}, from {least} to {most}"
             return str(widgets.whole(param, label, least, most, first, width=POSITION_WIDTH, help=_sentence(param)))

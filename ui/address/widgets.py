@@ -45,9 +45,11 @@ def select(param: Param, label: str, options: Sequence[T], first: T | None = Non
 
 def whole(param: Param, label: str, least: int, most: int, first: int, **more: Any) -> int:
     """Show a field for a whole number between two bounds."""
+    _follow_default(param.key, first)
     keep_within(param.key, least, most)
     _write_brought(param.key, first, more)
-    return int(st.number_input(label, least, most, first, step=1, key=param.key, **BOUND, **more))
+    number = int(st.number_input(label, least, most, first, step=1, key=param.key, **BOUND, **more))
+    return _chosen_of(param.key, number, first)
 
 
 def field(param: Param, label: str, least: int, most: int, first: int, **more: Any) -> int:
@@ -121,15 +123,15 @@ def several(param: Param, label: str, options: Sequence[str], first: Sequence[st
     return list(map(str, st.multiselect(label, options, list(first), key=param.key, **shown, **BOUND, **more)))
 
 
-def _follow_default(key: str, default: str) -> None:
-    """Where another view or model has another default, keep only what the reader or a link chose."""
+def _follow_default(key: str, default: object) -> None:
+    """Where another view, model or text has another default, keep only what the reader or a link chose."""
     of, before = _names(key)[0], stored(_names(key)[0], default)
     store(of, default)
     if before != default and stored(key) == before and key not in st.query_params:
         store(key, stored(_names(key)[1]) or default)
 
 
-def _chosen_of(key: str, value: T, default: str) -> T:
+def _chosen_of(key: str, value: T, default: object) -> T:
     """The value, which is remembered as the reader's where it is not the default."""
     if value != stored(_names(key)[1]):
         store(_names(key)[1], None if value == default else value)

@@ -265,7 +265,7 @@ def word_inputs() -> tuple[str, str, str]:
         first = st.text_input("Sentence 1", key="first_text", persist_state="session")
         second = st.text_input("Sentence 2", key="second_text", persist_state="session")
     texts = first or FIRST_TEXT, second or SECOND_TEXT
-    if texts == usual[1:] != (first_text, second_text):
+    if texts == usual[1:] and not shared:
         say_example(texts[1], "Two texts with a word in common. Write your own above.", texts[0])
     return (word or "").strip() or USUAL_WORD, *texts
 
