@@ -300,12 +300,13 @@ def initial_deviations(name: str, config: Mapping[str, Any], architecture: str) 
     Its initialiser runs on the meta device, where nothing is drawn; what it last does to each parameter is recorded.
     """
     last: dict[int, tuple[str, float, float]] = {}
+    is_meta: Any = torch.Tensor.is_meta
 
     class _Changes(torch.overrides.TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             named = {**dict(zip(("tensor", "mean", "std"), args, strict=False)), **(kwargs or {})}
             # Of reads one counts: trunc_normal_ only asks whether a tensor is meta, and then draws nothing.
-            is_read = func.__name__ in ("__get__", "__getitem__") and func != torch.Tensor.is_meta.__get__
+            is_read = func.__name__ in ("__get__", "__getitem__") and func != is_meta.__get__
             if func.__name__.endswith("_") and not is_read:
                 last[id(named.get("tensor"))] = (func.__name__, named.get("mean", 0.0), named.get("std", 1.0))
             return func(*args, **(kwargs or {}))

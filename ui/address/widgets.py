@@ -13,7 +13,7 @@ from bertviz_core.questions.parameters import Param
 from ui.address.navigation import visit, write_brought
 from ui.session import store, stored
 
-T = TypeVar("T", bound=str)
+T = TypeVar("T", bound="str | int")
 BOUND: Mapping[str, Any] = {"bind": "query-params", "persist_state": "session"}
 """Binds a widget to the address, and keeps its value while other pages are shown."""
 
