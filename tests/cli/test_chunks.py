@@ -71,6 +71,6 @@ def test_a_text_that_is_no_text_is_refused(command: Command, tmp_path: Path) -> 
     (tmp_path / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
     done = command("chunks", MODEL, str(tmp_path / "image.png"))
     assert done.returncode == 2
-    assert "not UTF-8" in done.stderr
+    assert "is a binary file" in done.stderr
     with pytest.raises(TextError, match="no number of tokens"):
         open_model(MODEL).compute("late-chunks", TEXT, chunk_tokens="many")
