@@ -8,8 +8,9 @@ import os
 import re
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from bertviz_core.errors import CheckpointError, HubError, Progress
 from bertviz_core.isolation.regular_files import ADAPTER_CONFIG, CONFIG_FILE
@@ -101,7 +102,7 @@ def download(files: HubFiles, settings: Settings, progress: Progress) -> Path:
                     revision=files.revision,
                     endpoint=settings.hub_endpoint,
                     etag_timeout=sources.TIMEOUT_S,
-                    tqdm_class=_bar(progress, done, files.nbytes),
+                    tqdm_class=cast(Any, partial(_Counting, progress, done, files.nbytes)),
                 )
             except (http.RemoteProtocolError, http.ReadError, http.ReadTimeout, OSError) as error:
                 raise _broken_off(file, files, error) from error
@@ -143,16 +144,11 @@ def _broken_off(file: HubFile, files: HubFiles, error: Exception) -> HubError:
     )
 
 
-def _bar(progress: Progress, before: int, whole: int) -> Any:
-    """Return a factory of progress bars that report one file's bytes as part of the whole download."""
-    return lambda total=None, **look: _Counting(progress, before, whole, **look)
-
-
 class _Counting(AbstractContextManager["_Counting"]):
-    """Progress bar for the Hub's client that reports bytes to a callback and draws nothing."""
+    """Progress bar for the Hub's client that reports a file's bytes as part of the whole download and draws nothing."""
 
-    def __init__(self, progress: Progress, before: int, total: int, initial: int = 0, **_look: Any) -> None:
-        self._tell, self._there, self._total = progress, before + initial, total
+    def __init__(self, progress: Progress, before: int, whole: int, /, initial: int = 0, **_look: Any) -> None:
+        self._tell, self._there, self._total = progress, before + initial, whole
 
     def update(self, n: float = 1) -> None:
         """Count bytes; a restarted file counts back."""

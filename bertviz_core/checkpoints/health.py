@@ -5,7 +5,7 @@ have the moments of the initialiser's distribution and its bias is exactly 0, wh
 """
 
 import math
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bertviz_core.checkpoints.results import CheckpointStatistics, Finding, Problem, TensorStatistics
@@ -67,7 +67,7 @@ def initial_spread(tensor: TensorStatistics, known: Sequence[Spread]) -> Spread 
 
 def _normal(deviation: float) -> Spread:
     second = deviation**2
-    return Spread(f"normal, std {deviation:g}", second, 3 * second**2, 105 * second**4)
+    return Spread(f"normal, std {deviation:.4g}", second, 3 * second**2, 105 * second**4)
 
 
 def _cut_normal(deviation: float, cut: float) -> Spread:
@@ -77,7 +77,7 @@ def _cut_normal(deviation: float, cut: float) -> Spread:
     for power in (2, 4, 6, 8):
         moments.append((power - 1) * moments[-1] - cut ** (power - 1) * edge)
     _, second, fourth, _, eighth = moments
-    words = f"normal, std {deviation:g}, cut off at {cut:g} std"
+    words = f"normal, std {deviation:.4g}, cut off at {cut:g} std"
     return Spread(words, second * deviation**2, fourth * deviation**4, eighth * deviation**8, cut * deviation)
 
 
@@ -97,22 +97,33 @@ CHECKED = (
 )
 
 
-def diagnose_weights(statistics: CheckpointStatistics, config: Mapping[str, Any]) -> tuple[Finding, ...]:
-    """Diagnose a checkpoint; returns findings by descending severity, () if nothing is suspicious."""
+def diagnose_weights(
+    statistics: CheckpointStatistics, config: Mapping[str, Any], drawn: Mapping[str, float]
+) -> tuple[Finding, ...]:
+    """Diagnose a checkpoint; returns findings by descending severity, () if nothing is suspicious.
+
+    `drawn` has the standard deviations of parameters for which the class has one of their own, as T5 does.
+    """
     tensors = [tensor for tensor in statistics.tensors if not tensor.location.is_buffer]
     return (
         *_not_finite("NaN", tensors, lambda tensor: tensor.nan),
         *_not_finite("infinity", tensors, lambda tensor: tensor.infinite),
-        *_untrained(tensors, statistics, config),
+        *_untrained(tensors, _initial_spreads(tensors, spreads(statistics.standard_deviations, config), drawn)),
         *_all_zero(tensors),
         *_identical_layers(tensors),
     )
 
 
-def _untrained(
-    tensors: Sequence[TensorStatistics], statistics: CheckpointStatistics, config: Mapping[str, Any]
-) -> Iterator[Finding]:
-    known = spreads(statistics.standard_deviations, config)
+def _initial_spreads(
+    tensors: Iterable[TensorStatistics], usual: Sequence[Spread], drawn: Mapping[str, float]
+) -> dict[str, Spread]:
+    """Tensor -> initial distribution that it still has, its own or one usual in its model; without other tensors."""
+    own = {name: (_normal(deviation),) for name, deviation in drawn.items()}
+    found = ((each.name, initial_spread(each, (*own.get(each.location.module_name, ()), *usual))) for each in tensors)
+    return {name: spread for name, spread in found if spread is not None}
+
+
+def _untrained(tensors: Sequence[TensorStatistics], known: Mapping[str, Spread]) -> Iterator[Finding]:
     biases = {tensor.name.removesuffix(".bias"): tensor for tensor in tensors if tensor.name.endswith(".bias")}
     untrained = [tensor for tensor in tensors if _is_untrained(tensor, biases.get(_module(tensor)), known)]
     weights = [tensor for tensor in tensors if not tensor.name.endswith(".bias")]
@@ -128,14 +139,17 @@ def _untrained(
 
 
 def _untrained_finding(
-    subject: str, untrained: Sequence[TensorStatistics], known: Sequence[Spread], biased: Container[str]
+    subject: str, untrained: Sequence[TensorStatistics], known: Mapping[str, Spread], biased: Container[str]
 ) -> Finding:
-    initialised = [(tensor, spread) for tensor in untrained if (spread := initial_spread(tensor, known)) is not None]
+    initialised = [tensor for tensor in untrained if tensor.name in known]
     facts = []
     if initialised:
-        has_bias = [_module(tensor) in biased for tensor, _ in initialised]
+        has_bias = [_module(tensor) in biased for tensor in initialised]
+        first = initialised[0].name
+        several = len({known[tensor.name] for tensor in initialised}) > 1
+        words = f"{first}: {known[first].words}" if several else known[first].words
         beside = " with a bias of exactly 0" if all(has_bias) else " with any bias exactly 0" if any(has_bias) else ""
-        facts.append(f"the numbers still follow the initialiser ({initialised[0][1].words}){beside}")
+        facts.append(f"the numbers still follow the initialiser ({words}){beside}")
     if len(initialised) < len(untrained):
         facts.append("normalisations are still exactly 1 and 0")
     verb = "is" if len(untrained) == 1 else "are"
@@ -145,7 +159,7 @@ def _untrained_finding(
     return Finding("never trained", sentence, tuple(tensor.name for tensor in untrained))
 
 
-def _is_untrained(weight: TensorStatistics, bias: TensorStatistics | None, known: Sequence[Spread]) -> bool:
+def _is_untrained(weight: TensorStatistics, bias: TensorStatistics | None, known: Container[str]) -> bool:
     if weight.name.endswith(".bias") or weight.finite < weight.numel:
         return False
     if bias is not None and not _is_constant(bias, 0.0):
@@ -153,7 +167,7 @@ def _is_untrained(weight: TensorStatistics, bias: TensorStatistics | None, known
     if NORM.search(weight.location.module_name):
         return len(weight.shape) == 1 and _is_constant(weight, 1.0)
     enough = weight.numel >= (MIN_NUMBERS_WITHOUT_BIAS if bias is None else MIN_NUMBERS_WITH_BIAS)
-    return enough and initial_spread(weight, known) is not None
+    return enough and weight.name in known
 
 
 def _all_zero(tensors: Sequence[TensorStatistics]) -> Iterator[Finding]:

@@ -40,11 +40,11 @@ def latex_table(table: "pd.DataFrame", caption: str = "") -> str:
         caption: text of its caption; "" for none.
     """
     shown, more = _shown(table)
-    words = " ".join(filter(None, (escape_controls(caption), more)))
+    words = "".join(LATEX.get(sign, sign) for sign in " ".join(filter(None, (escape_controls(caption), more))))
     named = shown.rename(columns={column: _plain(column) for column in shown.columns})
     cells = named.map(_latex_cell)
     text: str = cells.to_latex(
-        index=False, escape=True, na_rep="--", caption=_latex(words) or None, position="tb", float_format=_latex_number
+        index=False, escape=True, na_rep="--", caption=words or None, position="tb", float_format=_latex_number
     )
     return f"% \\usepackage{{booktabs}}\n{text}"
 
@@ -107,10 +107,6 @@ LATEX = {
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
 }  # fmt: skip
 """Characters of a caption, which pandas does not escape."""
-
-
-def _latex(text: str) -> str:
-    return "".join(LATEX.get(sign, sign) for sign in text)
 
 
 COLUMN_WORDS = {

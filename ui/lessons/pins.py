@@ -137,8 +137,9 @@ class PinnedViews:
         return replace(self, title=title, author=author, summary=summary, following=following)
 
     def with_lesson(self, lesson: Lesson) -> "PinnedViews":
-        """The list with the steps of a lesson at its end; where it was empty, with the lesson's other texts, too."""
-        pins = (*self.pins, *(Pin(step, token_urlsafe()) for step in lesson.steps))
+        """The list with a lesson's steps that it lacks at its end; an empty one takes the lesson's other texts, too."""
+        pinned = [pin.step for pin in self.pins]
+        pins = (*self.pins, *(Pin(step, token_urlsafe()) for step in lesson.steps if step not in pinned))
         if self.pins:
             return replace(self, pins=pins)
         return PinnedViews(

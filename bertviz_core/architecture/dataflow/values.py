@@ -144,10 +144,6 @@ def ancestors(value: Value, stop: Value | None = None) -> dict[int, Value]:
     return visited
 
 
-def _typed(value: Any) -> Any:
-    return value
-
-
 def _is_tensor(value: Any) -> bool:
     return isinstance(value, torch.Tensor)
 
@@ -245,7 +241,7 @@ def _step_hook(flow: Flow, path: str, thread: int) -> Callable[..., None]:
     def leave(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         outputs = [each for each in output if _is_tensor(each)] if isinstance(output, tuple) else [output]
         inputs = [each for each in (*args, *kwargs.values()) if _is_tensor(each)]
-        if get_ident() != thread or len(outputs) != 1 or not inputs or isinstance(module, _typed(torch.nn.Embedding)):
+        if get_ident() != thread or len(outputs) != 1 or not inputs or isinstance(module, torch.nn.Embedding):
             return
         output = outputs[0]
         if output is inputs[0] or not _is_vectors(output) or not _is_vectors(inputs[0]):

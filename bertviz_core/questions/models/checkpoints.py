@@ -1,7 +1,7 @@
 """Questions about checkpoints: weights, adapters, rounded copies, two of them."""
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -105,6 +105,13 @@ def task_head(opened: Opened, options: Options) -> Answer[HeadDifference]:
     return answered(opened, difference, head_difference=difference)
 
 
+def _drawn_deviations(opened: Opened) -> Mapping[str, float]:
+    """Standard deviations of what the saved class draws for its parameters."""
+    read = opened_checkpoint(opened)
+    named = saved_class(read.config)
+    return opened.get_or_compute((__name__, "drawn"), lambda: initial_deviations(read.name, read.config, named))
+
+
 def _statistics_cost(opened: Opened, options: Options) -> AnswerCost:
     return _read_cost(opened_checkpoint(opened))
 
@@ -115,7 +122,7 @@ def checkpoint_statistics(
 ) -> Answer[CheckpointStatistics]:
     """Mean, spread, extremes, zeros and NaN of every tensor, and signs of untrained or broken weights."""
     statistics = statistics_of(opened, _reading(job))
-    signs = diagnose_weights(statistics, opened_checkpoint(opened).config)
+    signs = diagnose_weights(statistics, opened_checkpoint(opened).config, _drawn_deviations(opened))
     return answered(opened, statistics, (*count_notices(opened), *(each.sentence for each in signs)), signs=signs)
 
 
@@ -137,11 +144,7 @@ def tensor_values(opened: Opened, options: Options) -> Answer[Histogram]:
     tensor = by_name[_tensor_name(options, TENSOR, list(by_name), first_matrix(statistics))]
     if not tensor.finite:
         raise TextError(f"No value of {escape_controls(tensor.name)!r} is finite, so there is no histogram of it.")
-    named = saved_class(checkpoint.config)
-    known = opened.get_or_compute(
-        (__name__, "initial"), lambda: initial_deviations(checkpoint.name, checkpoint.config, named)
-    )
-    deviation = known.get(tensor.location.module_name)
+    deviation = _drawn_deviations(opened).get(tensor.location.module_name)
     values = tensor_histogram(tensor_slices(checkpoint)[tensor.name], *drawn_range(tensor, deviation))
     drawn = {"initial_deviation": deviation, "tensor": tensor, "model_name": opened.source.name}
     return answered(opened, values, histogram=values, **drawn)

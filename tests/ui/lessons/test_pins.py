@@ -160,3 +160,10 @@ def test_an_opened_lesson_brings_its_texts_to_an_empty_list_alone() -> None:
     assert brought.lesson() == replace(lesson, keeps=("model",))
     added = pinned("mine").with_lesson(lesson)
     assert (added.title, titles(added), added.lesson().title) == ("", ["mine", "a"], UNTITLED)
+
+
+def test_the_file_of_the_pinned_views_adds_what_the_list_lacks() -> None:
+    views = pinned("a", "b", "a")
+    read = parse_lesson(lesson_yaml(views.lesson()).encode(), "mine.yaml", sorted(PAGES))
+    assert titles(views.with_lesson(read)) == ["a", "b", "a"]
+    assert titles(pinned("b", "c").with_lesson(read)) == ["b", "c", "a", "a"]
