@@ -3,7 +3,7 @@
 import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -142,13 +142,15 @@ def marked_text(parts: Sequence[tuple[str, Sequence[Stretch]]], title: str, them
     tops, labelled = _tops(rows), any(stretch.label for stretch in rows.stretches)
     tall = rows.size * 1.45
     figure = go.Figure(layout=layout(theme, escape(title), height=round(tops[-1]) + ABOVE, showlegend=False))
+    shapes: list[dict[str, Any]] = []  # added all at once: add_shape checks every earlier one again
     for index, group in itertools.groupby(rows.boxes, key=lambda box: (box.stretch, box.row)):
-        _add_mark(figure, rows.stretches[index[0]], list(group), tops, tall, theme)
+        shapes += _mark(rows.stretches[index[0]], list(group), tops, tall, theme)
     for row, group in itertools.groupby(
         rows.boxes, key=lambda box: box.row if rows.stretches[box.stretch].edged else None
     ):
         if row is not None:
-            _outline(figure, list(group), tops, tall, line={"color": theme.text, "width": 2})
+            shapes.append(_outline(list(group), tops, tall, line={"color": theme.text, "width": 2}))
+    figure.layout.shapes = shapes
     _add_words(figure, rows, tops, tall, theme)
     left, right = 0.0, rows.width
     spans = [(box.left, box.left + box.width) for box in rows.boxes]
@@ -188,27 +190,22 @@ def _tops(rows: _Rows) -> list[float]:
     return [*tops, y]
 
 
-def _add_mark(
-    figure: go.Figure, stretch: Stretch, boxes: Sequence[_WordBox], tops: Sequence[float], tall: float, theme: Theme
-) -> None:
-    """Add the background of a span's part in one row, and a point for its hover."""
+def _mark(
+    stretch: Stretch, boxes: Sequence[_WordBox], tops: Sequence[float], tall: float, theme: Theme
+) -> Iterator[dict[str, Any]]:
+    """Background and line of a span's part in one row."""
     if stretch.colour:
-        edge = {"color": stretch.colour, "width": 1}
-        _outline(figure, boxes, tops, tall, fillcolor=faint(stretch.colour, stretch.strength), line=edge, layer="below")
+        edge, fill = {"color": stretch.colour, "width": 1}, faint(stretch.colour, stretch.strength)
+        yield _outline(boxes, tops, tall, fillcolor=fill, line=edge, layer="below")
     if stretch.line:
-        left, right, top = (
-            min(box.left for box in boxes),
-            max(box.left + box.width for box in boxes),
-            tops[boxes[0].row],
-        )
-        y = top + tall * (0.88 if stretch.line == "under" else 0.5)
-        line = {"color": theme.text, "width": 2}
-        figure.add_shape(type="line", **{"x0": left, "x1": right, "y0": y, "y1": y}, line=line)
+        left, right = min(box.left for box in boxes), max(box.left + box.width for box in boxes)
+        y = tops[boxes[0].row] + tall * (0.88 if stretch.line == "under" else 0.5)
+        yield {"type": "line", "x0": left, "x1": right, "y0": y, "y1": y, "line": {"color": theme.text, "width": 2}}
 
 
-def _outline(figure: go.Figure, boxes: Sequence[_WordBox], tops: Sequence[float], tall: float, **look: Any) -> None:
-    ends = {"x0": min(box.left for box in boxes) - PAD, "x1": max(box.left + box.width for box in boxes) + PAD}
-    figure.add_shape(type="rect", **ends, y0=tops[boxes[0].row], y1=tops[boxes[0].row] + tall, **look)
+def _outline(boxes: Sequence[_WordBox], tops: Sequence[float], tall: float, **look: Any) -> dict[str, Any]:
+    left, right = min(box.left for box in boxes) - PAD, max(box.left + box.width for box in boxes) + PAD
+    return {"type": "rect", "x0": left, "x1": right, "y0": (top := tops[boxes[0].row]), "y1": top + tall, **look}
 
 
 def _add_words(figure: go.Figure, rows: _Rows, tops: Sequence[float], tall: float, theme: Theme) -> None:
