@@ -51,9 +51,9 @@ def layer_facts(facts: ModelFacts) -> tuple[LayerFacts, ...]:
     return encoder or facts.layers
 
 
-def _is_causal(layers: tuple[LayerFacts, ...]) -> bool:
-    """Whether no token of any layer attends to a later one."""
-    windows = [row.attention and row.attention.window for row in layers]
+def is_causal(facts: ModelFacts | None) -> bool:
+    """Whether no token of any layer attends to a later one; False if nothing is known."""
+    windows = [row.attention.window if row.attention else None for row in layer_facts(facts)] if facts else []
     return bool(windows) and all(window and window.after == 0 for window in windows)
 
 
@@ -76,7 +76,7 @@ def _class(source: ModelSource, ledger: Ledger) -> tuple[Capability, ...]:
 def _pooler(ledger: Ledger, facts: ModelFacts | None) -> Capability:
     if has_pooler(ledger):
         words = "A linear layer and tanh turn the first token's vector into one for the text."
-        if facts is not None and _is_causal(layer_facts(facts)):
+        if is_causal(facts):
             words = "A linear layer and tanh read the first token's vector, which depends on no later token here."
         return Capability("Pooler", "yes", words)
     if facts is not None and facts.pooler:

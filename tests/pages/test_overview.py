@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from bertviz_core.figures.base.style import DARK, LIGHT
+from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import drawn, metrics, opened, visible_text, write_model
 
 SIZES = {
@@ -117,6 +118,14 @@ def test_bert_is_told_in_five_lines_below_what_it_is_for() -> None:
         assert any(line.startswith("- ") and word in line for line in lines)
     purpose = next(place for place, line in enumerate(lines) if "searched for, classified, tagged" in line)
     assert purpose < next(place for place, line in enumerate(lines) if line.startswith("- "))
+
+
+@pytest.mark.parametrize(("name", "causal"), [("gpt2", True), ("roberta", False), ("t5", False)])
+def test_a_decoder_is_not_said_to_see_later_tokens(name: str, causal: bool, models_dir: Path) -> None:
+    save_tiny(name, models_dir / "tiny")
+    lines = [visible_text(each.value) for each in opened("overview", model="tiny").markdown]
+    assert any(line.startswith("This model, a decoder, reads a text from left to right") for line in lines) == causal
+    assert any(line.startswith("BERT reads a whole text") for line in lines) != causal
 
 
 def test_a_page_about_the_model_alone_has_no_field_for_a_text() -> None:

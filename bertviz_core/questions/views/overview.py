@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from bertviz_core.architecture.sizes import is_causal
 from bertviz_core.figures.architecture.layers import stack_figure
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.questions.models.architecture import architecture, parameters
@@ -27,6 +28,10 @@ from bertviz_core.text import bytes_text, count, escape_markdown
 BERT_IS_FOR = (
     "BERT reads a whole text and gives each token a vector that depends on all the others. With them a text is "
     "searched for, classified, tagged, or asked a question."
+)
+DECODER_IS_FOR = (
+    "This model, a decoder, reads a text from left to right: the vector of a token depends on those before it, and "
+    "predicts the next one. BERT, an encoder, gives each token a vector that depends on all the others."
 )
 BERT_IN_FIVE = (
     "BERT is a **bidirectional encoder**: every token attends to every other token, to its left and to its right.",
@@ -72,7 +77,7 @@ def card(opened: Opened, ask: Ask, _: Options) -> Iterator[Part]:
     """Sizes of the model, what BERT is, and what this model has of it."""
     model, ledger = ask(architecture, Options()).result, ask(parameters, Options()).result
     nbytes = f"{ledger.nbytes:,} bytes of parameters in their own formats."
-    yield Text(BERT_IS_FOR)
+    yield Text(DECODER_IS_FOR if is_causal(model.facts) else BERT_IS_FOR)
     yield Metrics.of(
         Metric("Parameters", count(ledger.total), "Trainable numbers; tied ones are counted once."),
         Metric("Layers", count(model.num_hidden_layers)),
