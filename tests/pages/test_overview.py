@@ -124,7 +124,7 @@ def test_bert_is_told_in_five_lines_below_what_it_is_for() -> None:
 def test_a_decoder_is_not_said_to_see_later_tokens(name: str, causal: bool, models_dir: Path) -> None:
     save_tiny(name, models_dir / "tiny")
     lines = [visible_text(each.value) for each in opened("overview", model="tiny").markdown]
-    assert any(line.startswith("This model, a decoder, reads a text from left to right") for line in lines) == causal
+    assert any(line.startswith("This model is a decoder: it reads a text") for line in lines) == causal
     assert any(line.startswith("BERT reads a whole text") for line in lines) != causal
 
 

@@ -30,8 +30,8 @@ BERT_IS_FOR = (
     "searched for, classified, tagged, or asked a question."
 )
 DECODER_IS_FOR = (
-    "This model, a decoder, reads a text from left to right: the vector of a token depends on those before it, and "
-    "predicts the next one. BERT, an encoder, gives each token a vector that depends on all the others."
+    "This model is a decoder: it reads a text from left to right, and a token's vector depends on that token and those "
+    "before it. BERT, an encoder, gives each token a vector that depends on all the others."
 )
 BERT_IN_FIVE = (
     "BERT is a **bidirectional encoder**: every token attends to every other token, to its left and to its right.",
